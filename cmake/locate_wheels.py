@@ -1,0 +1,33 @@
+"""Prints where the build's libraries lie, as `NAME=path` lines for CMake.
+
+They come as wheels. TBB and oneDNN put their files outside site-packages (in prefix/lib), and under pip's build
+isolation the prefix is a temporary overlay, so the wheels' own file lists are asked instead of sys.prefix.
+"""
+
+import sys
+from importlib import metadata
+
+WANTED = {
+    "TBB_DIR": ("tbb-devel", "TBBConfig.cmake"),
+    "DNNL_DIR": ("onednn-devel-cpu-gomp", "dnnl-config.cmake"),
+    "OPENBLAS_INCLUDE": ("scipy-openblas32", "cblas.h"),
+    "OPENBLAS_LIB": ("scipy-openblas32", "libscipy_openblas.so"),
+    "PYBIND11_DIR": ("pybind11", "pybind11Config.cmake"),
+}
+
+
+def folder_of(distribution: str, file_name: str) -> str:
+    """The folder that holds `file_name` of an installed wheel; exits with a sentence when it is missing."""
+    try:
+        files = metadata.files(distribution) or []
+    except metadata.PackageNotFoundError:
+        sys.exit(f"build: the package {distribution} is not installed for {sys.executable}")
+    for file in files:
+        if file.name == file_name:
+            return str(file.locate().resolve().parent)
+    sys.exit(f"build: the package {distribution} has no file named {file_name}")
+
+
+if __name__ == "__main__":
+    for name, (distribution, file_name) in WANTED.items():
+        print(f"{name}={folder_of(distribution, file_name)}")
