@@ -1,0 +1,1 @@
+"""The binding: the compiled modules `_tensor` (the hot path) and `_native` (the rest); no logic."""
