@@ -1,0 +1,106 @@
+#include "device/cpu/parallel.h"
+
+#include <pthread.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/error.h"
+#include "device/cpu/cores.h"
+
+namespace tw::device {
+
+namespace {
+
+// More pieces than threads, so that a thread that is held up leaves its share to the others.
+constexpr int64_t kPiecesPerThread = 4;
+
+thread_local bool in_piece __attribute__((tls_model("initial-exec"))) = false;
+
+class Pool {
+ public:
+  static Pool& get() {
+    static Pool* pool = new Pool;  // never destroyed: kernels may run while the process exits
+    return *pool;
+  }
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+  tbb::task_arena& arena() const { return *arena_.load(std::memory_order_acquire); }
+
+  void resize(int count) {
+    std::lock_guard lock(mutex_);
+    if (forked_) return;
+    // Regions may be running in the arena of another size, so arenas are kept.
+    std::unique_ptr<tbb::task_arena>& arena = arenas_[count];
+    if (!arena) arena = std::make_unique<tbb::task_arena>(count);
+    if (count > usable_) {  // TBB itself starts no more threads than cores unless told so
+      usable_ = count;
+      limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
+    }
+    arena_.store(arena.get(), std::memory_order_release);
+    threads_.store(count, std::memory_order_relaxed);
+  }
+
+ private:
+  Pool() : usable_(usable_cores()) {
+    const char* wanted = std::getenv("OMP_NUM_THREADS");
+    int count = wanted ? std::atoi(wanted) : 0;
+    resize(count > 0 ? count : usable_);
+    // The child has the caller only; the pool is held still meanwhile, so that the child's copy is whole.
+    pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
+                   [] {
+                     get().forked_ = true;
+                     get().threads_ = 1;
+                     get().mutex_.unlock();
+                   });
+  }
+
+  std::mutex mutex_;
+  int usable_;
+  bool forked_ = false;
+  std::map<int, std::unique_ptr<tbb::task_arena>> arenas_;
+  std::unique_ptr<tbb::global_control> limit_;
+  std::atomic<tbb::task_arena*> arena_{nullptr};
+  std::atomic<int> threads_{1};
+};
+
+class PieceScope {
+ public:
+  PieceScope() { in_piece = true; }
+  ~PieceScope() { in_piece = false; }
+};
+
+}  // namespace
+
+void detail::parallel_pieces(int64_t begin, int64_t end, int64_t grain,
+                             FunctionRef<void(int64_t, int64_t)> body) {
+  const Pool& pool = Pool::get();
+  int64_t threads = pool.threads(), count = end - begin;
+  if (threads == 1 || in_piece) return body(begin, end);
+  int64_t pieces = std::min(count / std::max<int64_t>(grain, 1), threads * kPiecesPerThread);
+  auto run_piece = [&](int64_t i) {
+    PieceScope scope;
+    body(begin + count / pieces * i + std::min(i, count % pieces),
+         begin + count / pieces * (i + 1) + std::min(i + 1, count % pieces));
+  };
+  pool.arena().execute([&] {
+    // Isolated: while it waits, the caller must not start pieces of another caller's region.
+    tbb::this_task_arena::isolate(
+        [&] { tbb::parallel_for(int64_t{0}, pieces, run_piece, tbb::simple_partitioner()); });
+  });
+}
+
+int num_threads() { return Pool::get().threads(); }
+
+void set_num_threads(int count) {
+  TW_CHECK(count >= 1, kValue, "set_num_threads: at least 1 thread is wanted, got ", count);
+  Pool::get().resize(count);
+}
+
+}  // namespace tw::device

@@ -1,0 +1,71 @@
+// Several strided operands walked together: the shape they share, simplified, and moves between strided and
+// contiguous memory.
+#pragma once
+
+#include <cstdint>
+
+#include "base/small_vector.h"
+#include "device/kernel.h"
+
+namespace tw::device::detail {
+
+inline constexpr int kMaxStrided = 8;
+
+// The iteration space of up to kMaxStrided operands broadcast to the first one's sizes. Dims of size 1 are
+// dropped, the rest ordered by the first operand's strides (outermost first), and neighbours merged where
+// every operand lies evenly over both.
+class StridedSpace {
+ public:
+  struct Dim {
+    int64_t size;
+    int64_t stride[kMaxStrided];  // bytes; 0 where the operand is broadcast
+  };
+
+  // Throws kInternal when an operand does not broadcast to the first.
+  StridedSpace(const Operand* const* operands, const uint8_t* element_size, int count);
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  int64_t count() const { return count_; }  // elements
+  int operands() const { return operands_; }
+  const Dim& dim(int i) const { return dims_[i]; }
+  // A space without dims has one element: an inner dim of size 1.
+  int64_t inner_size() const { return dims_.empty() ? 1 : dims_.back().size; }
+  int64_t inner_stride(int operand) const { return dims_.empty() ? 0 : dims_.back().stride[operand]; }
+  int element_size(int operand) const { return element_size_[operand]; }
+  char* data(int operand) const { return data_[operand]; }
+
+ private:
+  void collect(const Operand* const* operands);
+  void order();
+  void merge();
+
+  SmallVector<Dim, 4> dims_;
+  int64_t count_ = 1;
+  int operands_;
+  const uint8_t* element_size_;
+  char* data_[kMaxStrided];
+};
+
+// A position in a space, advanced in row-major order.
+class StridedCursor {
+ public:
+  StridedCursor(const StridedSpace& space, int64_t index);
+  // Elements left in the innermost row.
+  int64_t row_left() const { return space_.inner_size() - (at_.empty() ? 0 : at_.back()); }
+  int64_t offset(int operand) const;  // bytes
+  char* data(int operand) const { return space_.data(operand) + offset(operand); }
+  void advance(int64_t n);
+
+  // Copies the next n elements of `operand` into contiguous memory, or from it when `scatter`; does not
+  // advance.
+  void move(int operand, int64_t n, char* dense, bool scatter) const;
+
+ private:
+  template <class T, bool kScatter>
+  void move_as(int operand, int64_t n, T* dense) const;
+
+  const StridedSpace& space_;
+  Dims at_;
+};
+
+}  // namespace tw::device::detail
