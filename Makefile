@@ -1,0 +1,129 @@
+# Everything happens in .venv and build/; stamp files in them let a second run reuse what the first has built.
+#
+#   make demo [ARGS=...]         build, install and train a small GPT      make test         C++ and Python tests
+#   make conformance [ARGS=...]  the peers' suites (adds torch)            make nightly      everything, whole
+#   make lint                    format, lint, layers, length              make wheel        a repaired wheel, tried
+#   make check-ops               every op is complete                      make clean        removes build/ and .venv
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := build/dev
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet
+CPP := $(shell find cpp cmake python/thalweg -name '*.cc' -o -name '*.h' -o -name '*.pyx' -o -name '*.px[di]' \
+         -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name 'locate_wheels.py')
+
+.PHONY: build demo test test-cpp test-python test-doc conformance nightly sanitize asan tsan asan-python lint format \
+        check-ops generate wheel clean
+
+# --- the environment and the build ---
+
+$(VENV)/stamp-build: pyproject.toml tools/requirements.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --upgrade pip
+	$(BIN)/python tools/requirements.py build run demo test > $(VENV)/requirements.txt
+	$(PIP_INSTALL) cmake ninja -r $(VENV)/requirements.txt
+	touch $@
+
+$(VENV)/stamp-dev: $(VENV)/stamp-build
+	$(BIN)/python tools/requirements.py dev > $(VENV)/requirements-dev.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements-dev.txt
+	touch $@
+
+$(VENV)/stamp-conformance: $(VENV)/stamp-build
+	$(BIN)/python tools/requirements.py conformance > $(VENV)/requirements-conformance.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements-conformance.txt
+	touch $@
+
+$(VENV)/stamp-installed: $(VENV)/stamp-build CMakeLists.txt $(CPP)
+	$(PIP_INSTALL) --no-build-isolation --no-deps --config-settings=build-dir=$(BUILD) --editable .
+	touch $@
+
+build: $(VENV)/stamp-installed
+
+# --- what users run ---
+
+demo: build
+	$(BIN)/python examples/train_gpt.py $(ARGS)
+
+test: test-cpp test-python test-doc
+
+test-cpp: build
+	$(BIN)/cmake -S . -B $(BUILD) -DTHALWEG_TESTS=ON
+	$(BIN)/cmake --build $(BUILD)
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
+
+test-python: build
+	$(BIN)/python -m pytest tests --ignore=tests/conformance $(ARGS)
+
+test-doc: build
+	$(BIN)/python tools/run_doctests.py
+
+conformance: build $(VENV)/stamp-conformance
+	$(BIN)/python -m pytest tests/conformance $(ARGS)
+
+# --- what developers and the machines that check run ---
+
+lint: $(VENV)/stamp-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	find cpp tests python -name '*.h' -o -name '*.cc' | xargs $(BIN)/clang-format --dry-run --Werror
+	find python -name '*.pyx' -o -name '*.px[di]' | xargs -r $(BIN)/cython-lint
+	$(BIN)/codespell cpp python tests tools examples docs cmake README.md CHANGELOG.md Makefile
+	$(BIN)/mypy
+	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/check_length.py
+
+format: $(VENV)/stamp-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	find cpp tests python -name '*.h' -o -name '*.cc' | xargs $(BIN)/clang-format -i
+
+check-ops: build
+	$(BIN)/python tools/check_ops.py
+
+# The C++ tests under sanitizers; FOLDERS, a regular expression, selects them by folder.
+FOLDERS ?= .*
+sanitize: asan tsan
+
+asan tsan: $(VENV)/stamp-build
+	$(BIN)/cmake -S . -B build/$@ -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF \
+	  -DTHALWEG_TESTS=ON -DTHALWEG_SANITIZE=$(if $(filter asan,$@),address$(comma)undefined,thread)
+	$(BIN)/cmake --build build/$@
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/cpp/tsan.supp \
+	  $(BIN)/ctest --test-dir build/$@ --output-on-failure -R '^($(FOLDERS))/'
+comma := ,
+
+# The Python tests under address and undefined. The interpreter is the plain one with paths, not the venv's, because
+# the venv's editable thalweg would come first.
+SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+asan-python: $(VENV)/stamp-build
+	rm -rf build/asan-site
+	$(PIP_INSTALL) --no-build-isolation --no-deps --target build/asan-site \
+	  --config-settings=build-dir=build/asan-python --config-settings=cmake.define.THALWEG_SANITIZE=address,undefined .
+	PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+	  $(PYTHON) -m pytest tests --ignore=tests/conformance --ignore=tests/tools $(ARGS)
+
+nightly: lint check-ops test conformance sanitize asan-python wheel
+
+# A clean virtual environment gets the repaired wheel and nothing of the build.
+wheel: $(VENV)/stamp-dev
+	rm -rf dist build/wheel-try
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --config-settings=build-dir=$(BUILD) -w dist/raw .
+	LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib $(BIN)/auditwheel repair --strip --exclude libscipy_openblas.so \
+	  -w dist dist/raw/thalweg-*.whl
+	$(BIN)/python tools/check_length.py --wheel dist/thalweg-*.whl
+	$(PYTHON) -m venv build/wheel-try
+	build/wheel-try/bin/python -m pip install --quiet dist/thalweg-*.whl
+	cd build && wheel-try/bin/python ../tools/try_wheel.py
+
+clean:
+	rm -rf build dist $(VENV)
