@@ -59,9 +59,8 @@ def main(root: Path, arguments: list[str]) -> int:
         lines = count_lines(root)
         problems = check_sources(lines) + check_cmake(root)
         if not problems:
-            print(
-                f"length: {len(lines)} files, {sum(lines.values())} lines, median {statistics.median(lines.values()):.0f}"
-            )
+            median = statistics.median(lines.values())
+            print(f"length: {len(lines)} files, {sum(lines.values())} lines, median {median:.0f}")
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -1,7 +1,7 @@
 """Prints every file where an op lives: `where.py gelu` lists definition, kernels, tests, Python code and docs.
 
-An op is found by its registration, `op("gelu(...` in a definition and `add("gelu"` in a kernel file, so ops that share a
-file are found too. Other places are those that name the op as a word.
+An op is found by its registration, `op("gelu(...` in a definition and `add("gelu"` in a kernel file, so ops that share
+a file are found too. Other places are those that name the op as a word.
 """
 
 import re
@@ -26,7 +26,7 @@ def files_of(root: Path, folders: list[str]) -> list[Path]:
 
 
 def places(root: Path, op: str) -> dict[str, list[str]]:
-    """`file:line` of the op under each heading, the first line of a file that fits; headings without any are left out."""
+    """`file:line` of the op under each heading that has any; the first line of a file that fits."""
     found: dict[str, list[str]] = {}
     for heading, (folders, pattern) in PLACES.items():
         wanted = re.compile(pattern.replace("NAME", re.escape(op)))

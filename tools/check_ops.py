@@ -1,0 +1,66 @@
+"""Checks that every op of the registry is complete. Exits 1 with one line for each missing part.
+
+An op needs: a doc; inference; a kernel for the CPU unless it is a composite or a view; a gradient if floats go in and
+out, or the reason why it has none; an SBP rule; a cost; and a test under tests/ops that names it. What an op lacks on
+purpose stands in REASONS. A kernel without a definition is an error too.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from op_registry import Op, load
+
+# (op, part): why the op has no such part
+REASONS: dict[tuple[str, str], str] = {}
+
+
+def missing_parts(op: Op, tested: set[str]) -> list[str]:
+    """The names of the parts that the op lacks."""
+    derived = op["composite"]  # gradient, SBP and cost come from the expansion
+    parts = {
+        "doc": bool(op["doc"].strip()),
+        "inference": op["has_infer"] or derived,
+        "kernel": "cpu" in op["kernels"] or derived or op["view"],
+        "gradient": op["has_grad"] or derived or not op["differentiable"] or bool(op["no_grad_reason"]),
+        "sbp": op["has_sbp"] or derived,
+        "cost": op["has_cost"] or derived,
+        "test": op["name"] in tested or not op["exposed"],
+    }
+    return [part for part, present in parts.items() if not present and (op["name"], part) not in REASONS]
+
+
+def words_of_tests(root: Path) -> set[str]:
+    """Every word in the Python tests of ops."""
+    words: set[str] = set()
+    for path in (root / "tests" / "ops").rglob("*.py"):
+        words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return words
+
+
+def kernels_without_definition(root: Path, names: set[str]) -> list[str]:
+    problems = []
+    for path in sorted((root / "cpp" / "ops").rglob("*_cpu.cc")):
+        for name in re.findall(r'\.add\(\s*"(\w+)"', path.read_text(encoding="utf-8")):
+            if name not in names:
+                problems.append(f"{path.relative_to(root)}: a kernel for {name}, which no file defines")
+    return problems
+
+
+def check(ops: list[Op], root: Path) -> list[str]:
+    tested = words_of_tests(root)
+    problems = [f"{op['family']}/{op['name']}: no {part}" for op in ops for part in missing_parts(op, tested)]
+    names = {op["name"] for op in ops}
+    problems += [f"REASONS: {name}, {part}: no such op" for name, part in REASONS if name not in names]
+    return problems + kernels_without_definition(root, names)
+
+
+def main() -> int:
+    ops = load()
+    problems = check(ops, Path(__file__).resolve().parent.parent)
+    print("\n".join(problems) or f"ops: {len(ops)} ops are complete")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
