@@ -1,0 +1,29 @@
+"""Runs the examples in the docstrings of every module of thalweg. Exits 1 when one fails or none was found."""
+
+import doctest
+import importlib
+import pkgutil
+import sys
+
+
+def module_names(package: str) -> list[str]:
+    """The package and all modules below it; what starts a program when imported (__main__) is left out."""
+    root = importlib.import_module(package)
+    found = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    return [package, *(name for name in found if not name.endswith("__main__"))]
+
+
+def main(package: str = "thalweg") -> int:
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    tried = failed = 0
+    for name in module_names(package):
+        module = importlib.import_module(name)
+        result = doctest.testmod(module, extraglobs={"tw": importlib.import_module(package)}, optionflags=options)
+        tried += result.attempted
+        failed += result.failed
+    print(f"doctests: {tried} examples, {failed} failed")
+    return 1 if failed or not tried else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
