@@ -101,7 +101,7 @@ class StridedRunner {
   StridedRunner(const PointwiseLoop& loop, const void* function, const StridedSpace& space)
       : loop_(loop), function_(function), space_(space), by_rows_(space.inner_size() >= kLongRow) {
     for (int k = 0; k < loop.count; k++) {
-      direct_[k] = by_rows_ ? space.inner_stride(k) == loop.element_size[k] : is_dense(k);
+      direct_[k] = by_rows_ ? space.inner_stride(k) == loop.element_size[k] : space.is_dense(k);
       any_buffer_ |= !direct_[k];
     }
   }
@@ -119,16 +119,6 @@ class StridedRunner {
   }
 
  private:
-  // True when the elements follow each other in memory through the whole space.
-  bool is_dense(int k) const {
-    int64_t step = loop_.element_size[k];
-    for (int d = space_.rank() - 1; d >= 0; d--) {
-      if (space_.dim(d).stride[k] != step) return false;
-      step *= space_.dim(d).size;
-    }
-    return true;
-  }
-
   void run_block(const StridedCursor& cursor, int64_t n) {
     char* data[kMaxOperands];
     for (int k = 0; k < loop_.count; k++) {

@@ -16,6 +16,27 @@ StridedSpace::StridedSpace(const Operand* const* operands, const uint8_t* elemen
   merge();
 }
 
+StridedSpace::StridedSpace(const SmallVector<Dim, 4>& dims, char* const* data, const uint8_t* element_size,
+                           int count, bool ordered)
+    : operands_(count), element_size_(element_size) {
+  std::copy_n(data, count, data_);
+  for (const Dim& dim : dims) {
+    count_ *= dim.size;
+    if (dim.size != 1) dims_.push_back(dim);
+  }
+  if (!ordered) order();
+  merge();
+}
+
+bool StridedSpace::is_dense(int operand) const {
+  int64_t step = element_size_[operand];
+  for (int d = rank() - 1; d >= 0; d--) {
+    if (dims_[d].stride[operand] != step) return false;
+    step *= dims_[d].size;
+  }
+  return true;
+}
+
 void StridedSpace::collect(const Operand* const* operands) {
   for (int k = 0; k < operands_; k++) data_[k] = operands[k]->as<char>();
   const Operand& first = *operands[0];
@@ -110,8 +131,8 @@ inline void move_run(char* strided, int64_t stride, int64_t n, T* dense) {
 }  // namespace
 
 template <class T, bool kScatter>
-void StridedCursor::move_as(int operand, int64_t n, T* dense) const {
-  char* strided = data(operand);
+void StridedCursor::move_as(int operand, int64_t n, T* dense, int64_t shift_bytes) const {
+  char* strided = data(operand) + shift_bytes;
   int last = space_.rank() - 1;
   int64_t stride = space_.inner_stride(operand), size = space_.inner_size();
   Dims at = at_;
@@ -132,17 +153,18 @@ void StridedCursor::move_as(int operand, int64_t n, T* dense) const {
   }
 }
 
-void StridedCursor::move(int operand, int64_t n, char* dense, bool scatter) const {
+void StridedCursor::move(int operand, int64_t n, char* dense, bool scatter, int64_t shift_bytes) const {
   auto move_sized = [&]<class T>() {
     if (scatter)
-      move_as<T, true>(operand, n, reinterpret_cast<T*>(dense));
+      move_as<T, true>(operand, n, reinterpret_cast<T*>(dense), shift_bytes);
     else
-      move_as<T, false>(operand, n, reinterpret_cast<T*>(dense));
+      move_as<T, false>(operand, n, reinterpret_cast<T*>(dense), shift_bytes);
   };
   int size = space_.element_size(operand);
   bool one_run = n <= row_left();
   if (one_run && space_.inner_stride(operand) == size) {
-    scatter ? std::memcpy(data(operand), dense, n * size) : std::memcpy(dense, data(operand), n * size);
+    char* strided = data(operand) + shift_bytes;
+    scatter ? std::memcpy(strided, dense, n * size) : std::memcpy(dense, strided, n * size);
     return;
   }
   switch (size) {

@@ -23,6 +23,9 @@ class StridedSpace {
 
   // Throws kInternal when an operand does not broadcast to the first.
   StridedSpace(const Operand* const* operands, const uint8_t* element_size, int count);
+  // From dims with strides in bytes, those of size 1 included; `ordered` keeps their order.
+  StridedSpace(const SmallVector<Dim, 4>& dims, char* const* data, const uint8_t* element_size, int count,
+               bool ordered = false);
 
   int rank() const { return static_cast<int>(dims_.size()); }
   int64_t count() const { return count_; }  // elements
@@ -33,6 +36,8 @@ class StridedSpace {
   int64_t inner_stride(int operand) const { return dims_.empty() ? 0 : dims_.back().stride[operand]; }
   int element_size(int operand) const { return element_size_[operand]; }
   char* data(int operand) const { return data_[operand]; }
+  // True when the elements follow each other in memory through the whole space.
+  bool is_dense(int operand) const;
 
  private:
   void collect(const Operand* const* operands);
@@ -56,13 +61,13 @@ class StridedCursor {
   char* data(int operand) const { return space_.data(operand) + offset(operand); }
   void advance(int64_t n);
 
-  // Copies the next n elements of `operand` into contiguous memory, or from it when `scatter`; does not
-  // advance.
-  void move(int operand, int64_t n, char* dense, bool scatter) const;
+  // Copies the next n elements of `operand`, `shift_bytes` further on, into contiguous memory, or from it
+  // when `scatter`; does not advance.
+  void move(int operand, int64_t n, char* dense, bool scatter, int64_t shift_bytes = 0) const;
 
  private:
   template <class T, bool kScatter>
-  void move_as(int operand, int64_t n, T* dense) const;
+  void move_as(int operand, int64_t n, T* dense, int64_t shift_bytes) const;
 
   const StridedSpace& space_;
   Dims at_;
