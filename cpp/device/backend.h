@@ -1,5 +1,5 @@
-// What a kind of device must offer: memory, streams, events, copies and kernels. The CPU backend is in cpu/; other
-// backends are libraries loaded at run time.
+// What a kind of device must offer: memory, streams, events, copies and kernels. The CPU backend is in cpu/;
+// other backends are libraries loaded at run time.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ Device parse_device(std::string_view text);
 inline void append_text(std::string& out, Device device) { out += name_of(device); }
 
 struct MemoryStats {
-  int64_t allocated_bytes = 0;       // handed out now, rounded up to blocks
+  int64_t allocated_bytes = 0;  // handed out now, rounded up to blocks
   int64_t peak_allocated_bytes = 0;
-  int64_t reserved_bytes = 0;        // taken from the operating system, cached blocks included
-  int64_t allocation_count = 0;      // since the start
+  int64_t reserved_bytes = 0;    // taken from the operating system, cached blocks included
+  int64_t allocation_count = 0;  // since the start
 };
 
 // A queue of work on one device. CPU streams run their work at once on the caller.
@@ -64,5 +64,7 @@ class Backend {
 };
 
 Backend& cpu_backend();
+// The CPU's kernels; set once, before the first op, by the layer that knows the ops.
+void set_cpu_kernels(const KernelTable* table);
 
 }  // namespace tw::device

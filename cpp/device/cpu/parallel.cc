@@ -13,7 +13,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "device/cpu/cores.h"
+#include "device/cpu/limits.h"
 
 namespace tw::device {
 

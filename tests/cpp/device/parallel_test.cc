@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "device/cpu/cores.h"
+#include "device/cpu/limits.h"
 #include "test.h"
 
 namespace tw::device {

@@ -1,0 +1,362 @@
+#include "device/cpu/caching_allocator.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "device/cpu/limits.h"
+#include "device/cpu/size_class.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, size) ((void)(data), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(data, size) ((void)(data), (void)(size))
+#endif
+
+namespace tw::device {
+
+namespace {
+
+constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kHugeFrom = 4 << 20;  // blocks from here on lie in huge pages
+constexpr size_t kSlabBytes = 1 << 20;
+constexpr int64_t kReportBytes = 64 << 10;
+constexpr size_t kPageBytes = 4096;
+
+// A free block begins with the link to the next one; for AddressSanitizer the rest of it is poisoned.
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  unsigned count = 0;
+
+  void push(void* data) {
+    auto* block = static_cast<FreeBlock*>(data);
+    block->next = head;
+    head = block;
+    count++;
+  }
+  void* pop() {
+    FreeBlock* block = head;
+    head = block->next;
+    count--;
+    return block;
+  }
+};
+
+// How many blocks of a class move at once between a thread and the central list.
+unsigned batch_of(int size_class) {
+  return static_cast<unsigned>(std::clamp<size_t>((32 << 10) / class_bytes(size_class), 2, 64));
+}
+
+std::string in_words(double bytes) {
+  const char* unit = "bytes";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}) {
+    if (bytes < 1024) break;
+    bytes /= 1024;
+    unit = larger;
+  }
+  return cat(static_cast<double>(static_cast<int64_t>(bytes * 10)) / 10, " ", unit);
+}
+
+size_t mapped_bytes(size_t block_bytes) {
+  size_t page = block_bytes >= kHugeFrom ? kHugePage : kPageBytes;
+  return (block_bytes + page - 1) / page * page;
+}
+
+// Fresh memory, aligned to huge pages where it is large; null when the system has none.
+void* map_block(size_t bytes) {
+  bool huge = bytes >= kHugeFrom;
+  size_t extra = huge ? kHugePage : 0;
+  void* raw = mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  if (!huge) return raw;
+  auto begin = reinterpret_cast<uintptr_t>(raw);
+  uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  if (aligned > begin) munmap(raw, aligned - begin);
+  if (begin + extra > aligned) munmap(reinterpret_cast<void*>(aligned + bytes), begin + extra - aligned);
+  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<void*>(aligned);
+}
+
+}  // namespace
+
+struct ThreadCache {
+  FreeList lists[kSmallClasses];
+  // Written by this thread only, read by stats(): plain loads and stores, made atomic.
+  std::atomic<int64_t> unreported_bytes{0};
+  std::atomic<int64_t> allocations{0};
+};
+
+struct CachingAllocator::Central {
+  std::mutex mutex;
+  FreeList small[kSmallClasses];
+  char *slab = nullptr, *slab_end = nullptr;
+  std::vector<void*> large[kClasses];
+  std::vector<ThreadCache*> threads;
+  int64_t cached_bytes = 0, reserved_bytes = 0;
+  int64_t finished_allocations = 0;  // by threads that ended
+  int64_t memory_limit, cache_limit;
+  std::atomic<int64_t> allocated_bytes{0}, peak_bytes{0}, large_allocations{0};
+
+  Central() {
+    memory_limit = usable_memory_bytes();
+    cache_limit = std::max<int64_t>(256 << 20, memory_limit / 8);
+  }
+
+  void report(int64_t change) {
+    int64_t now = allocated_bytes.fetch_add(change, std::memory_order_relaxed) + change;
+    int64_t peak = peak_bytes.load(std::memory_order_relaxed);
+    while (now > peak && !peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+
+  [[noreturn]] void throw_out_of_memory(size_t size_bytes) {
+    TW_FAIL(kOutOfMemory, "out of memory: ", in_words(static_cast<double>(size_bytes)), " are wanted, of ",
+            in_words(static_cast<double>(memory_limit)), " this process may use ",
+            in_words(static_cast<double>(reserved_bytes)), " are taken");
+  }
+
+  // The functions below want the lock held.
+
+  void* map(size_t bytes, size_t wanted_bytes) {
+    auto fits = [&] { return reserved_bytes + static_cast<int64_t>(bytes) <= memory_limit; };
+    if (!fits()) release_cached();
+    void* data = fits() ? map_block(bytes) : nullptr;
+    if (!data && cached_bytes > 0) {
+      release_cached();
+      data = map_block(bytes);
+    }
+    if (!data) throw_out_of_memory(wanted_bytes);
+    reserved_bytes += static_cast<int64_t>(bytes);
+    return data;
+  }
+
+  void release(void* data, size_t bytes) {
+    ASAN_UNPOISON_MEMORY_REGION(data, bytes);
+    munmap(data, bytes);
+    reserved_bytes -= static_cast<int64_t>(bytes);
+  }
+
+  void release_cached() {
+    for (int c = 0; c < kClasses; c++) {
+      for (void* data : large[c]) release(data, mapped_bytes(class_bytes(c)));
+      large[c].clear();
+    }
+    cached_bytes = 0;
+  }
+
+  // Moves a batch of blocks into an empty list, cutting them from a slab where there are none.
+  void refill(int c, FreeList& list) {
+    size_t bytes = class_bytes(c);
+    for (unsigned i = batch_of(c); i > 0; i--) {
+      if (small[c].head) {
+        list.push(small[c].pop());
+        continue;
+      }
+      if (static_cast<size_t>(slab_end - slab) < bytes) {
+        if (list.count > 0) return;  // one is enough to go on
+        slab = static_cast<char*>(map(kSlabBytes, bytes));
+        slab_end = slab + kSlabBytes;
+      }
+      list.push(slab);
+      slab += bytes;
+    }
+  }
+
+  void flush(int c, FreeList& list, unsigned keep) {
+    while (list.count > keep) small[c].push(list.pop());
+  }
+};
+
+namespace {
+
+using Central = CachingAllocator::Central;
+
+enum class CacheState : uint8_t { kNone, kAlive, kEnded };
+
+// Initial-exec: reached by one instruction, also from a library loaded at run time.
+thread_local ThreadCache* thread_cache __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local CacheState cache_state __attribute__((tls_model("initial-exec"))) = CacheState::kNone;
+
+void end_cache(Central& central, ThreadCache* cache) {
+  std::lock_guard lock(central.mutex);
+  for (int c = 0; c < kSmallClasses; c++) central.flush(c, cache->lists[c], 0);
+  central.report(cache->unreported_bytes.load(std::memory_order_relaxed));
+  central.finished_allocations += cache->allocations.load(std::memory_order_relaxed);
+  std::erase(central.threads, cache);
+  delete cache;
+}
+
+// Ends the thread's cache with the thread.
+struct CacheHolder {
+  Central* central = nullptr;
+  ~CacheHolder() {
+    if (thread_cache) end_cache(*central, thread_cache);
+    thread_cache = nullptr;
+    cache_state = CacheState::kEnded;
+  }
+};
+thread_local CacheHolder cache_holder;
+
+ThreadCache* make_cache(Central& central) {
+  auto* cache = new ThreadCache;
+  {
+    std::lock_guard lock(central.mutex);
+    central.threads.push_back(cache);
+  }
+  cache_holder.central = &central;
+  cache_state = CacheState::kAlive;
+  thread_cache = cache;
+  return cache;
+}
+
+// Runs `body` with this thread's cache, or with a passing one in the last moments of a thread.
+template <class Body>
+auto with_cache(Central& central, Body body) {
+  if (thread_cache) [[likely]]
+    return body(*thread_cache);
+  if (cache_state == CacheState::kNone) return body(*make_cache(central));
+  struct Passing {
+    Central& central;
+    ThreadCache* cache;
+    ~Passing() { end_cache(central, cache); }
+  } passing{central, new ThreadCache};
+  return body(*passing.cache);
+}
+
+void count_bytes(Central& central, ThreadCache& cache, int64_t change) {
+  int64_t bytes = cache.unreported_bytes.load(std::memory_order_relaxed) + change;
+  if (bytes >= kReportBytes || bytes <= -kReportBytes) [[unlikely]] {
+    central.report(bytes);
+    bytes = 0;
+  }
+  cache.unreported_bytes.store(bytes, std::memory_order_relaxed);
+}
+
+void* allocate_small(Central& central, int c) {
+  return with_cache(central, [&](ThreadCache& cache) {
+    FreeList& list = cache.lists[c];
+    if (!list.head) [[unlikely]] {
+      std::lock_guard lock(central.mutex);
+      central.refill(c, list);
+    }
+    void* data = list.pop();
+    cache.allocations.store(cache.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count_bytes(central, cache, static_cast<int64_t>(class_bytes(c)));
+    return data;
+  });
+}
+
+void free_small(Central& central, void* data, int c) {
+  with_cache(central, [&](ThreadCache& cache) {
+    FreeList& list = cache.lists[c];
+    list.push(data);
+    count_bytes(central, cache, -static_cast<int64_t>(class_bytes(c)));
+    if (list.count >= 128 && list.count >= 4 * batch_of(c)) [[unlikely]] {
+      std::lock_guard lock(central.mutex);
+      central.flush(c, list, list.count / 2);
+    }
+  });
+}
+
+void* allocate_large(Central& central, int c, size_t size_bytes) {
+  size_t bytes = mapped_bytes(class_bytes(c));
+  void* data;
+  {
+    std::lock_guard lock(central.mutex);
+    if (!central.large[c].empty()) {
+      data = central.large[c].back();
+      central.large[c].pop_back();
+      central.cached_bytes -= static_cast<int64_t>(bytes);
+    } else {
+      data = central.map(bytes, size_bytes);
+    }
+  }
+  central.large_allocations.fetch_add(1, std::memory_order_relaxed);
+  central.report(static_cast<int64_t>(bytes));
+  return data;
+}
+
+void free_large(Central& central, void* data, int c) {
+  size_t bytes = mapped_bytes(class_bytes(c));
+  std::lock_guard lock(central.mutex);
+  central.report(-static_cast<int64_t>(bytes));
+  if (central.cached_bytes + static_cast<int64_t>(bytes) > central.cache_limit)
+    return central.release(data, bytes);
+  central.large[c].push_back(data);
+  central.cached_bytes += static_cast<int64_t>(bytes);
+}
+
+}  // namespace
+
+CachingAllocator::CachingAllocator() : central_(new Central) {
+  // A child gets a whole copy: nobody holds the lock while the process is copied.
+  pthread_atfork([] { get().central_->mutex.lock(); }, [] { get().central_->mutex.unlock(); },
+                 [] { get().central_->mutex.unlock(); });
+}
+
+CachingAllocator& CachingAllocator::get() {
+  static auto* allocator = new CachingAllocator;
+  return *allocator;
+}
+
+void* CachingAllocator::allocate(size_t size_bytes) {
+  void* data;
+  if (size_bytes <= kSmallLimit) {
+    data = allocate_small(*central_, size_class(size_bytes));
+  } else {
+    if (size_bytes > static_cast<size_t>(central_->memory_limit)) {
+      std::lock_guard lock(central_->mutex);
+      central_->throw_out_of_memory(size_bytes);
+    }
+    data = allocate_large(*central_, size_class(size_bytes), size_bytes);
+  }
+  ASAN_UNPOISON_MEMORY_REGION(data, size_bytes);
+  return data;
+}
+
+void CachingAllocator::free(void* data, size_t size_bytes) {
+  int c = size_class(size_bytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + sizeof(FreeBlock), class_bytes(c) - sizeof(FreeBlock));
+  ASAN_UNPOISON_MEMORY_REGION(data, sizeof(FreeBlock));
+  if (size_bytes <= kSmallLimit)
+    free_small(*central_, data, c);
+  else
+    free_large(*central_, data, c);
+}
+
+MemoryStats CachingAllocator::stats() {
+  std::lock_guard lock(central_->mutex);
+  MemoryStats stats;
+  stats.allocated_bytes = central_->allocated_bytes.load(std::memory_order_relaxed);
+  stats.allocation_count =
+      central_->finished_allocations + central_->large_allocations.load(std::memory_order_relaxed);
+  for (ThreadCache* cache : central_->threads) {
+    stats.allocated_bytes += cache->unreported_bytes.load(std::memory_order_relaxed);
+    stats.allocation_count += cache->allocations.load(std::memory_order_relaxed);
+  }
+  stats.peak_allocated_bytes =
+      std::max(central_->peak_bytes.load(std::memory_order_relaxed), stats.allocated_bytes);
+  stats.reserved_bytes = central_->reserved_bytes;
+  return stats;
+}
+
+void CachingAllocator::reset_peak() {
+  central_->peak_bytes.store(stats().allocated_bytes, std::memory_order_relaxed);
+}
+
+void CachingAllocator::empty_cache() {
+  std::lock_guard lock(central_->mutex);
+  central_->release_cached();
+}
+
+}  // namespace tw::device

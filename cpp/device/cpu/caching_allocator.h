@@ -1,0 +1,42 @@
+// Host memory for tensors: 64-byte aligned blocks, kept for reuse when they are freed.
+//
+// Sizes are rounded up to classes: multiples of 64 bytes to 512, then four classes for every power of two.
+//   small (up to 64 KiB): free lists of the calling thread, no locks and no atomic read-modify-writes; lists
+//   that run
+//     empty or full exchange batches with central lists under a lock. Cut from slabs that stay with the
+//     process.
+//   large: mapped from the system one by one (in huge pages from 4 MiB), cached under a lock up to a cap.
+// A block may be freed on any thread. Sizes beyond the memory of the machine are refused before they are
+// mapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/backend.h"
+
+namespace tw::device {
+
+class CachingAllocator {
+ public:
+  static CachingAllocator& get();
+
+  // Throws kOutOfMemory naming the size. Size 0 gives a block as well.
+  void* allocate(size_t size_bytes);
+  // `size_bytes` is what was asked for.
+  void free(void* data, size_t size_bytes);
+
+  // The peak misses at most 64 KiB a thread, since threads report small blocks in batches.
+  MemoryStats stats();
+  void reset_peak();
+  // Gives cached large blocks back to the system.
+  void empty_cache();
+
+  struct Central;  // shared state, behind the locks
+
+ private:
+  CachingAllocator();
+  Central* central_;  // never destroyed: tensors may outlive every static object
+};
+
+}  // namespace tw::device
