@@ -1,0 +1,73 @@
+"""The suites by kind. A new one (ONNX node tests, the array API) is a class here with `names`, `demanded` and `run`."""
+
+import hashlib
+
+import torch
+
+from . import engine, exempt, samples
+
+
+class Ops:
+    """torch's operator database."""
+
+    checks = engine.ALL_CHECKS
+
+    @staticmethod
+    def names():
+        return list(samples.database())
+
+    @staticmethod
+    def find(word):
+        """Entries of that full name or name; else those whose last part it is."""
+        entries = samples.database().items()
+        exact = [n for n, op in entries if word in (n, op.name)]
+        return exact or [n for n, op in entries if op.name.rsplit(".", 1)[-1] == word]
+
+    @staticmethod
+    def demanded(name):
+        return samples.is_demanded(name)
+
+    @staticmethod
+    def run(unit):
+        wanted = tuple(unit.get("checks") or engine.ALL_CHECKS)
+        return engine.run_op(unit["name"], tuple(unit.get("dtypes") or samples.DTYPES), wanted).as_dict()
+
+
+SUITES = {"op": Ops}
+
+
+def sampled(name, fraction):
+    """Whether a name is in the sampled run: by hash, so the same names everywhere."""
+    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) < fraction * 2**32
+
+
+def _select(suite, unit):
+    words, fraction = unit.get("words") or [], unit.get("fraction", 1.0)
+    names = list(dict.fromkeys(n for w in words for n in suite.find(w))) if words else suite.names()
+    if unit.get("demanded"):
+        names = [n for n in names if suite.demanded(n)]
+    return [n for n in names if sampled(n, fraction)] if fraction < 1 else names
+
+
+def _list(unit):
+    kinds = [k for k in unit["suites"] if k in SUITES]
+    names = {kind: _select(SUITES[kind], unit) for kind in kinds}
+    for word in unit.get("words") or []:
+        if not any(SUITES[k].find(word) for k in kinds):
+            near = [n for k in kinds for n in SUITES[k].names() if word.lower() in n.lower()][:8]
+            raise LookupError(f"nothing named {word!r}" + (f"; there is: {', '.join(near)}" if near else ""))
+    unknown = set(unit.get("checks") or []) - {c for k in kinds for c in SUITES[k].checks}
+    if unknown:
+        raise LookupError(f"no check {sorted(unknown)}; there are: {[c for k in kinds for c in SUITES[k].checks]}")
+    return {
+        "names": names,
+        "torch": torch.__version__,
+        "checks": list(dict.fromkeys(c for k in kinds for c in SUITES[k].checks)),
+        "exemptions": [e.key() for e in exempt.EXEMPTIONS],
+        "max_fraction": exempt.MAX_FRACTION,
+    }
+
+
+def run(unit):
+    """One unit of work, as the worker gets it; the result is plain data."""
+    return _list(unit) if unit["kind"] == "list" else SUITES[unit["kind"]].run(unit)
