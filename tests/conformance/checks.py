@@ -8,19 +8,10 @@ import torch
 from .compare import compare
 from .convert import dtype_name, rebuild, to_numpy
 from .demanded import RANDOM, UNWRITTEN
+from .outcome import SKIP, Rejected, accepted, first_line
 from .sides import THALWEG, TORCH
 
-SKIP = object()
 _WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
-
-
-class Rejected(Exception):
-    """torch itself does not accept the sample."""
-
-
-def first_line(error):
-    text = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {text[:300]}"
 
 
 def _torch(fn, sample, seed=42):
@@ -163,8 +154,6 @@ def _in_place(op, fn, sample):
 
 
 def _must_raise(call, reason):
-    from .errors import accepted
-
     try:
         call()
     except Exception as e:

@@ -4,6 +4,7 @@ A tensor is rebuilt over a flat buffer with the same strides and offset, so that
 bfloat16, which NumPy lacks, crosses as int16 bits.
 """
 
+import inspect
 import types
 
 import numpy as np
@@ -11,6 +12,7 @@ import thalweg as tw
 import torch
 
 _STORAGE_EXTENT_LIMIT = 1 << 26
+_NUMPY_DIMS = 32
 
 
 class Inconvertible(Exception):
@@ -46,14 +48,16 @@ def tensor_to_tw(t):
     source = t.detach().resolve_conj().resolve_neg()
     if source.is_contiguous():
         bits = source.dtype is torch.bfloat16
-        array = (source.view(torch.int16) if bits else source).numpy().copy()
-        result = tw.from_numpy(array)
-        result = result.view(tw.bfloat16) if bits else result
+        flat = source.reshape(-1) if source.dim() > _NUMPY_DIMS else source
+        array = (flat.view(torch.int16) if bits else flat).numpy().copy()
     else:
         array, bits = _flat(source)
-        result = tw.from_numpy(array)
-        result = result.view(tw.bfloat16) if bits else result
+    result = tw.from_numpy(array)
+    result = result.view(tw.bfloat16) if bits else result
+    if not source.is_contiguous():
         result = result.as_strided(tuple(source.shape), tuple(source.stride()), 0)
+    elif source.dim() > _NUMPY_DIMS:
+        result = result.reshape(tuple(source.shape))
     return result.requires_grad_(True) if t.requires_grad else result
 
 
@@ -75,7 +79,7 @@ def to_numpy(t):
     """The values of a torch or thalweg tensor as a NumPy array; bfloat16 becomes float32."""
     t = t.detach()
     if isinstance(t, torch.Tensor):
-        t = t.resolve_conj().resolve_neg()
+        t = t.resolve_conj().resolve_neg().clone()  # clone: a zero tensor of autograd's has no memory
     if dtype_name(t.dtype) != "bfloat16":
         return np.asarray(t.numpy())
     bits = t.contiguous().view(torch.int16 if isinstance(t, torch.Tensor) else tw.int16).numpy()
@@ -144,7 +148,7 @@ class ToThalweg:
             return tw.Generator().manual_seed(x.initial_seed())
         if isinstance(x, torch.nn.Module):
             return _module(x)
-        if isinstance(x, types.FunctionType) or isinstance(x, types.BuiltinFunctionType):
+        if isinstance(x, (types.FunctionType, types.BuiltinFunctionType)):
             from .names import retarget
 
             return retarget(x)
@@ -155,7 +159,9 @@ class ToThalweg:
 
 def _module(m):
     """A parameterless module from its constants (the distance functions that losses take)."""
-    constants = {k: getattr(m, k) for k in getattr(m, "__constants__", [])}
+    wanted = inspect.signature(type(m).__init__).parameters
+    kept_as = {"p": "norm"}
+    constants = {k: getattr(m, kept_as.get(k, k)) for k in wanted if hasattr(m, kept_as.get(k, k))}
     return getattr(tw.nn, type(m).__name__)(**constants)
 
 

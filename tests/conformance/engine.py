@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from . import checks, errors, exempt, grads, names, samples
-from .checks import SKIP, Rejected, first_line
 from .compare import describe_call
 from .convert import Inconvertible
+from .demanded import RANDOM
+from .outcome import SKIP, Rejected, first_line
 
 FORWARD = tuple(checks.CHECKS)
 GRADIENT = ("grad", "grad_noncontiguous", "grad_inplace", "gradgrad", "finite", "finite2")
@@ -109,7 +110,7 @@ def run_check(fn, sample):
 def run_sample(result, op, dtype, index, sample, table):
     """Every check of `table` on one sample, counted into `result`."""
     marks = set()
-    random = op.name in samples_random() and any(k in GRADIENT for k in table)
+    random = op.name in RANDOM and any(k in GRADIENT for k in table)
     random = random and _random_gradients_mean_nothing(op, sample)
     for check, fn in table.items():
         if random and check in GRADIENT:
@@ -135,12 +136,6 @@ def run_sample(result, op, dtype, index, sample, table):
     result.samples += 1
     result.exempt_samples += "exempt" in marks
     result.bad_samples += "failed" in marks
-
-
-def samples_random():
-    from .demanded import RANDOM
-
-    return RANDOM
 
 
 def keep(result, failure):

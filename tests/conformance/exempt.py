@@ -1,12 +1,12 @@
 """What is allowed to differ, and why.
 
 An exemption names an op (or a database name with its variant), dtypes, a check and, where it is narrower than that, a
-predicate of the sample. At most MAX_FRACTION of the samples may be exempt, and an exemption whose check passes everywhere
-is stale and fails the run. A wrong value is never a reason.
+predicate of the sample. At most MAX_FRACTION of the samples may be exempt, and an exemption whose check passes
+everywhere is stale and fails the run. A wrong value is never a reason.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from .samples import DTYPES
 

@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 
-from .checks import SKIP, Rejected, first_line, widened
+from .checks import widened
 from .compare import GRADIENT_FACTOR, compare_tensor
 from .convert import ToTorch, dtype_name, tensor_to_tw, tensors_of, to_numpy
+from .outcome import SKIP, Rejected, first_line
 from .sides import THALWEG, TORCH
 
 STEP = 1e-6

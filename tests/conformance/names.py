@@ -76,7 +76,7 @@ def _seeded(op, *args, **kwargs):
 def _translate(value):
     if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] == "torch":
         return _space(value)
-    if isinstance(value, torch.dtype) or isinstance(value, torch.memory_format):
+    if isinstance(value, (torch.dtype, torch.memory_format)):
         return getattr(tw, str(value).rsplit(".", 1)[-1])
     if value is torch.Tensor:
         return tw.Tensor

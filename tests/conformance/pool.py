@@ -1,4 +1,4 @@
-"""Drives worker processes: one unit at a time each, a limit in seconds a unit, a crash or hang recorded and survived."""
+"""Drives worker processes: one unit at a time each, within a time limit; a crash or hang is recorded and survived."""
 
 import json
 import os

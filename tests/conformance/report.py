@@ -143,10 +143,9 @@ def main(argv=None):
         print(text)
     states = [summary.state(r) for r in results]
     counts = ", ".join(f"{states.count(s)} {s}" for s in ("passed", "failed", "missing", "crashed", "not offered"))
+    samples = sum(r["samples"] for r in results)
     exempt = sum(r.get("exempt_samples", 0) for r in results)
-    print(
-        f"{counts}; {exempt} of {sum(r['samples'] for r in results)} samples exempt; {time.perf_counter() - start:.0f} s"
-    )
+    print(f"{counts}; {exempt} of {samples} samples exempt; {time.perf_counter() - start:.0f} s")
     bad = problems or any(s in ("failed", "missing", "crashed") for s in states)
     return 1 if bad else 0
 
