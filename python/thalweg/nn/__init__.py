@@ -1,0 +1,9 @@
+"""Layers, losses and what they are made of."""
+
+from thalweg.nn import functional, init, utils
+from thalweg.nn.module import Module
+from thalweg.nn.modules import *  # noqa: F403
+from thalweg.nn.modules import __all__ as _module_names
+from thalweg.nn.parameter import Buffer, Parameter
+
+__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils", *_module_names]

@@ -1,0 +1,116 @@
+"""Changing the device or dtype of everything a module holds; the Parameter objects stay the same."""
+
+from __future__ import annotations
+
+import thalweg as tw
+
+__all__ = ["ConvertMixin"]
+
+
+class ConvertMixin:
+    """The part of Module that moves and casts."""
+
+    def _apply(self, fn, recurse=True):
+        """Replaces the data of every parameter, gradient and buffer by fn(data)."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        with tw.no_grad():
+            for param in self._parameters.values():
+                if param is None:
+                    continue
+                grad = param.grad
+                # The gradient leaves first: it must never differ from its parameter in dtype or device.
+                param.grad = None
+                param.data = fn(param.detach())
+                if grad is not None:
+                    param.grad = fn(grad.detach()).requires_grad_(grad.requires_grad)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype), to(tensor).
+
+        Args:
+            device: where to; a device or its name.
+            dtype: a floating or complex dtype, applied to floating and complex tensors only.
+            non_blocking: let copies run behind, where the device can.
+            memory_format: applied to tensors of 4 or 5 dims.
+
+        Returns: the module itself.
+
+        Errors: TypeError for a dtype that is neither floating nor complex.
+
+        >>> import thalweg as tw
+        >>> tw.nn.Linear(2, 2).to(tw.float64).weight.dtype == tw.float64
+        True
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"to: a floating or complex dtype is wanted, got {dtype}")
+
+        def convert(tensor):
+            options = {}
+            if device is not None:
+                options["device"] = device
+            if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
+                options["dtype"] = dtype
+            if memory_format is not None and tensor.dim() in (4, 5):
+                options["memory_format"] = memory_format
+            return tensor.to(non_blocking=non_blocking, **options) if options else tensor
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device, recurse=True):
+        """Gives every parameter and buffer fresh memory on `device`, without copying values; returns the module."""
+        return self._apply(lambda tensor: tw.empty_like(tensor, device=device), recurse)
+
+    def cpu(self):
+        """Moves the module to the CPU; returns it."""
+        return self.to("cpu")
+
+    def cuda(self, device=None):
+        """Moves the module to a GPU, by default the current one; returns it."""
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+    def type(self, dst_type):
+        """Casts every parameter and buffer, integers too, to `dst_type`; returns the module."""
+        return self._apply(lambda tensor: tensor.to(dtype=dst_type))
+
+    def _cast_floating(self, dtype):
+        return self._apply(lambda tensor: tensor.to(dtype=dtype) if tensor.is_floating_point() else tensor)
+
+    def float(self):
+        """Casts floating tensors to float32; returns the module."""
+        return self._cast_floating(tw.float32)
+
+    def double(self):
+        """Casts floating tensors to float64; returns the module."""
+        return self._cast_floating(tw.float64)
+
+    def half(self):
+        """Casts floating tensors to float16; returns the module."""
+        return self._cast_floating(tw.float16)
+
+    def bfloat16(self):
+        """Casts floating tensors to bfloat16; returns the module."""
+        return self._cast_floating(tw.bfloat16)
+
+
+def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
+    for position, arg in enumerate(args):
+        if isinstance(arg, tw.Tensor):
+            tensor = arg
+        elif isinstance(arg, tw.dtype):
+            dtype = arg
+        elif isinstance(arg, bool) and position > 0:
+            non_blocking = arg
+        elif isinstance(arg, (str, int, tw.device)) and position == 0:
+            device = f"cuda:{arg}" if isinstance(arg, int) else arg
+        elif arg is not None:
+            raise TypeError(f"to: a device, a dtype or a tensor is wanted, got {type(arg).__name__}")
+    if tensor is not None:
+        device, dtype = tensor.device, tensor.dtype
+    return device, dtype, non_blocking, memory_format

@@ -1,0 +1,10 @@
+"""Helpers around modules: clipping gradients, one vector of all parameters, sequences of unequal length."""
+
+from thalweg.nn.utils import rnn
+from thalweg.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from thalweg.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "rnn",
+    "vector_to_parameters",
+]  # fmt: skip

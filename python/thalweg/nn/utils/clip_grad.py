@@ -1,0 +1,90 @@
+"""Keeping gradients small."""
+
+from __future__ import annotations
+
+import math
+
+import thalweg as tw
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of the vector of all elements of `tensors`, a scalar tensor.
+
+    Args:
+        norm_type: the p of the norm; may be inf.
+        error_if_nonfinite: raise ValueError when the norm is infinite or no number.
+        foreach: accepted; there is one implementation.
+
+    >>> import thalweg as tw
+    >>> tw.nn.utils.get_total_norm([tw.tensor([3.0]), tw.tensor([4.0])]).item()
+    5.0
+    """
+    tensors = [tensors] if isinstance(tensors, tw.Tensor) else list(tensors)
+    if not tensors:
+        return tw.tensor(0.0)
+    norms = _multi_tensor_norms(tensors, float(norm_type))
+    total = tw.linalg.vector_norm(norms, float(norm_type))
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise ValueError(f"get_total_norm: a finite norm is wanted, got {total.item()}")
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales the parameters' gradients in place by min(1, max_norm / (total_norm + 1e-6))."""
+    grads = _grads(parameters)
+    if grads:
+        # No branch on the norm's value: that would wait for the device.
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        _multi_tensor_scale(grads, factor)
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales all gradients in place so that their total norm is at most `max_norm`; a shared tensor counts once.
+
+    Args:
+        parameters: a tensor or an iterable of them; those without gradient are skipped.
+        norm_type, error_if_nonfinite: as for get_total_norm.
+
+    Returns: the total norm before clipping, a scalar tensor.
+
+    >>> import thalweg as tw
+    >>> weight = tw.nn.Parameter(tw.zeros(2))
+    >>> weight.grad = tw.tensor([3.0, 4.0])
+    >>> tw.nn.utils.clip_grad_norm_([weight], 1.0).item()
+    5.0
+    >>> [round(x, 4) for x in weight.grad.tolist()]
+    [0.6, 0.8]
+    """
+    parameters = _unique(parameters)
+    with tw.no_grad():
+        total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamps every element of the gradients, in place, to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    with tw.no_grad():
+        for grad in _grads(parameters):
+            grad.clamp_(min=-clip_value, max=clip_value)
+
+
+def _unique(parameters):
+    parameters = [parameters] if isinstance(parameters, tw.Tensor) else parameters
+    return list({id(parameter): parameter for parameter in parameters}.values())
+
+
+def _grads(parameters):
+    return [parameter.grad for parameter in _unique(parameters) if parameter.grad is not None]
+
+
+def _multi_tensor_norms(tensors, norm_type):
+    return tw.stack([tw.linalg.vector_norm(tensor, norm_type).to(tensors[0].device) for tensor in tensors])
+
+
+def _multi_tensor_scale(tensors, factor):
+    for tensor in tensors:
+        tensor.mul_(factor.to(tensor.device))
