@@ -108,9 +108,17 @@ def read_pickle(file, load_persistent, weights_only, encoding="utf-8"):
     """
     try:
         return _CheckpointUnpickler(file, load_persistent, weights_only, encoding).load()
-    except (ValueError, ImportError, MemoryError):
-        raise
-    except (pickle.UnpicklingError, EOFError, AttributeError, TypeError, IndexError, KeyError) as error:
+    except (
+        ValueError,
+        pickle.UnpicklingError,
+        EOFError,
+        ArithmeticError,
+        AttributeError,
+        TypeError,
+        LookupError,
+    ) as error:
+        if isinstance(error, ValueError) and str(error).startswith("load: "):
+            raise
         raise ValueError(f"load: the checkpoint cannot be read: {type(error).__name__}: {error}") from error
 
 

@@ -137,3 +137,17 @@ def test_bytes_by_codec_are_latin1_only():
 def test_dtype_that_thalweg_lacks_is_refused_by_name():
     with pytest.raises(UnsafeGlobalError, match=r"torch\.QInt8Storage"):
         tw.load(checkpoint(b"\x80\x02ctorch\nQInt8Storage\n."))
+
+
+def test_damaged_pickles_are_value_errors():
+    file = saved({"x": tw.arange(6.0), "p": tw.nn.Parameter(tw.ones(2)), "text": "text"})
+    with zipfile.ZipFile(file) as archive:
+        good = archive.read("archive/data.pkl")
+    for position in range(2, len(good)):
+        for value in (0x00, 0x2E, 0x51, 0x52, 0x62, 0x74, 0xFF):
+            data = bytearray(good)
+            data[position] = value
+            try:
+                tw.load(checkpoint(data))
+            except ValueError as error:
+                assert "load: " in str(error)
