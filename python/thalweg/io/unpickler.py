@@ -104,7 +104,7 @@ def read_pickle(file, load_persistent, weights_only, encoding="utf-8"):
     """Reads one pickle from a file and leaves the file after it.
 
     load_persistent: called with the id of an object that lies outside the pickle (a storage), returns the object.
-    What goes wrong because the data is damaged is a ValueError.
+    What goes wrong because the data is damaged is a ValueError, or a MemoryError where it asks for huge objects.
     """
     try:
         return _CheckpointUnpickler(file, load_persistent, weights_only, encoding).load()
