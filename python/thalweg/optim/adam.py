@@ -1,0 +1,113 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+import math
+
+import thalweg as tw
+from thalweg.optim._common import (
+    add_ratio_,
+    as_number,
+    check_betas,
+    check_modes,
+    check_options,
+    column,
+    next_steps,
+    with_decay,
+)
+from thalweg.optim.optimizer import Optimizer
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """p -= lr · m̂ / (sqrt(v̂) + eps), m and v the running means of g and g² without their bias (Kingma & Ba, 2014).
+
+    Args:
+        params: see Optimizer.
+        lr: the learning rate.
+        betas: the decay of m and of v.
+        eps: added to the root.
+        weight_decay: the L2 penalty, added to the gradient; with decoupled_weight_decay as in AdamW.
+        amsgrad: divide by the largest v so far (Reddi et al., 2018).
+        maximize: ascend.
+        foreach, capturable, fused: accepted.
+
+    >>> import thalweg as tw
+    >>> weight = tw.nn.Parameter(tw.zeros(1))
+    >>> optimizer = tw.optim.Adam([weight], lr=0.1)
+    >>> weight.sum().backward()
+    >>> optimizer.step()
+    >>> round(weight.item(), 4)
+    -0.1
+    """
+
+    def __init__(
+        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+        maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
+    ):  # fmt: skip
+        check_options(self, lr=lr, eps=eps, weight_decay=weight_decay)
+        check_betas(self, betas)
+        check_modes(self, foreach, fused, differentiable)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _new_state(self, param, group):
+        names = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if group["amsgrad"] else ())
+        return {"step": 0, **{name: tw.zeros_like(param) for name in names}}
+
+    def _update(self, group, params, grads, states):
+        beta1, beta2 = (as_number(beta) for beta in group["betas"])
+        _multi_tensor_adam(
+            params,
+            grads,
+            column(states, "exp_avg"),
+            column(states, "exp_avg_sq"),
+            column(states, "max_exp_avg_sq"),
+            next_steps(states),
+            lr=as_number(group["lr"]),
+            beta1=beta1,
+            beta2=beta2,
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            amsgrad=group["amsgrad"],
+            decoupled=group["decoupled_weight_decay"],
+        )
+
+
+class AdamW(Adam):
+    """Adam whose weight decay acts on the parameter, p *= 1 - lr · weight_decay, not on m and v.
+
+    Args: those of Adam; weight_decay is by default 0.01. Source: Loshchilov & Hutter, 2019.
+    """
+
+    def __init__(
+        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
+        foreach=None, capturable=False, differentiable=False, fused=None,
+    ):  # fmt: skip
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+
+def _multi_tensor_adam(
+    params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, *, lr, beta1, beta2, eps, weight_decay, amsgrad,
+    decoupled,
+):  # fmt: skip
+    """Updates params and moments in place; the arithmetic is in the moments' dtype."""
+    for param, grad, mean, square, largest, step in zip(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps):
+        if decoupled and weight_decay:
+            param.mul_(1 - lr * weight_decay)
+        grad = with_decay(grad, param, 0 if decoupled else weight_decay, mean.dtype)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if amsgrad:
+            largest.copy_(tw.maximum(largest, square))
+            square = largest
+        root = square.sqrt().div_(math.sqrt(1 - beta2**step)).add_(eps)
+        add_ratio_(param, mean, root, -lr / (1 - beta1**step))
