@@ -51,11 +51,36 @@ inline constexpr int64_t kGrainBytes = 192 << 10;
 
 void run_pointwise(const PointwiseLoop& loop, const void* function, const Operand* const* operands);
 
+// A function may name arguments that its vectorised form does not hold for: f.special(x...), computed by
+// f.slow(x...).
+template <class F, class... In>
+concept HasSpecial = requires(const F& f, compute_t<In>... in) {
+  f.special(in...);
+  f.slow(in...);
+};
+
 template <class F, class Out, class... In>
 TW_INLINE void one_output(int64_t n, F f, stored_t<Out>* out, const stored_t<In>*... in) {
   // An output may be an input, but element i is read before it is written: no dependence between iterations.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) out[i] = store<Out>(f(load<In>(in[i])...));
+}
+
+template <class F, class Out, class... In>
+TW_INLINE void one_output_special(int64_t n, F f, stored_t<Out>* out, const stored_t<In>*... in) {
+  constexpr int64_t kChunk = 512;
+  for (int64_t first = 0; first < n; first += kChunk) {
+    int64_t last = first + kChunk < n ? first + kChunk : n;
+    unsigned any = 0;
+    for (int64_t i = first; i < last; i++) any |= f.special(load<In>(in[i])...);
+    if (!any) {
+#pragma GCC ivdep
+      for (int64_t i = first; i < last; i++) out[i] = store<Out>(f(load<In>(in[i])...));
+      continue;
+    }
+    for (int64_t i = first; i < last; i++)
+      out[i] = store<Out>(f.special(load<In>(in[i])...) ? f.slow(load<In>(in[i])...) : f(load<In>(in[i])...));
+  }
 }
 
 template <class F, class Out0, class Out1, class... In>
@@ -76,8 +101,12 @@ namespace {
 template <class F, class Out, class... In, size_t... I>
 TW_INLINE void call_leaf(int64_t n, const F& f, char* const* data, Types<Out>, Types<In...>,
                          std::index_sequence<I...>) {
-  detail::one_output<F, Out, In...>(n, f, reinterpret_cast<stored_t<Out>*>(data[0]),
-                                    reinterpret_cast<const stored_t<In>*>(data[1 + I])...);
+  auto* out = reinterpret_cast<stored_t<Out>*>(data[0]);
+  if constexpr (detail::HasSpecial<F, In...>)
+    detail::one_output_special<F, Out, In...>(n, f, out,
+                                              reinterpret_cast<const stored_t<In>*>(data[1 + I])...);
+  else
+    detail::one_output<F, Out, In...>(n, f, out, reinterpret_cast<const stored_t<In>*>(data[1 + I])...);
 }
 
 template <class F, class Out0, class Out1, class... In, size_t... I>

@@ -1,7 +1,9 @@
 #include "device/cpu/loops.h"
 
+#include <cmath>
+
 #include "device/arrays.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/math.h"
 #include "test.h"
 
 namespace tw::device {
@@ -118,6 +120,16 @@ TEST(loops_refuse_operands_that_do_not_broadcast) {
   Array a = random_array<float>({4}, 1), out(DType::kFloat32, {3});
   CHECK_THROWS(Error, (unary_loop<float, float>(out.operand(), a.operand(), [](float x) { return x; })),
                "do not broadcast: sizes [3] and [4]");
+}
+
+TEST(loops_send_special_arguments_to_the_slow_form) {
+  Array x(DType::kFloat32, {3000}), out(DType::kFloat32, {3000});
+  for (int i = 0; i < 3000; i++)
+    x.get<float>(i) = i % 700 == 3 ? 1e6f * static_cast<float>(i + 1) : static_cast<float>(i) * 0.01f;
+  unary_loop<float, float>(out.operand(), x.operand(), math::Cos{});
+  for (int i = 0; i < 3000; i++) CHECK_NEAR(out.get<float>(i), std::cos(double{x.get<float>(i)}), 1e-7);
+  unary_loop<float, float>(x.operand(), x.operand(), math::Cos{});
+  for (int i = 0; i < 3000; i++) CHECK_EQ(x.get<float>(i), out.get<float>(i));
 }
 
 TEST(loops_capture_by_value_and_run_without_inputs) {
