@@ -7,10 +7,10 @@ import sys
 
 
 def module_names(package: str) -> list[str]:
-    """The package and all modules below it; what starts a program when imported (__main__) is left out."""
+    """The package and all modules below it, but for __main__, which runs a program, and libraries (lib*.so)."""
     root = importlib.import_module(package)
     found = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    return [package, *(name for name in found if not name.endswith("__main__"))]
+    return [package, *(name for name in found if not name.rpartition(".")[2].startswith(("__main__", "lib")))]
 
 
 def main(package: str = "thalweg") -> int:

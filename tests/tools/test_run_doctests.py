@@ -21,5 +21,6 @@ def package(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("text", "status"), [('""">>> 1 + 1\n2\n"""', 0), ('""">>> 1 + 1\n3\n"""', 1), ("", 1)])
 def test_exit_status(package, text, status, capsys):
     (package / "inner" / "deep.py").write_text(text)
+    (package / "inner" / "libthalweg.so").write_bytes(b"no module")
     assert run_doctests.main("sample_package") == status
     assert "doctests:" in capsys.readouterr().out

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "device/cpu/limits.h"
+#include "device/cpu/ordering.h"
 
 namespace tw::device {
 
@@ -70,10 +71,26 @@ class Pool {
   std::atomic<int> threads_{1};
 };
 
+// A piece runs after the caller began the region and before the caller leaves it.
 class PieceScope {
  public:
-  PieceScope() { in_piece = true; }
-  ~PieceScope() { in_piece = false; }
+  PieceScope(OrderMark& begun, OrderMark& done) : done_(done) {
+    begun.acquire();
+    in_piece = true;
+  }
+  ~PieceScope() {
+    in_piece = false;
+    done_.release();
+  }
+
+ private:
+  OrderMark& done_;
+};
+
+struct RegionScope {
+  OrderMark begun, done;
+  RegionScope() { begun.release(); }
+  ~RegionScope() { done.acquire(); }
 };
 
 }  // namespace
@@ -84,8 +101,9 @@ void detail::parallel_pieces(int64_t begin, int64_t end, int64_t grain,
   int64_t threads = pool.threads(), count = end - begin;
   if (threads == 1 || in_piece) return body(begin, end);
   int64_t pieces = std::min(count / std::max<int64_t>(grain, 1), threads * kPiecesPerThread);
+  RegionScope region;
   auto run_piece = [&](int64_t i) {
-    PieceScope scope;
+    PieceScope scope(region.begun, region.done);
     body(begin + count / pieces * i + std::min(i, count % pieces),
          begin + count / pieces * (i + 1) + std::min(i + 1, count % pieces));
   };
