@@ -175,7 +175,7 @@ class GradScaler:
 
 
 def _multi_tensor_unscale(grads, factor):
-    """Multiplies by `factor` in place; returns whether some element is not finite, a bool tensor, None for no tensor."""
+    """Multiplies by `factor` in place; returns whether some element is not finite: a bool tensor, None for no grads."""
     found = None
     for grad in grads:
         overflowed = grad.isfinite().all().logical_not()
