@@ -128,8 +128,8 @@ def wrapped(values: list[str], width: int = 100) -> str:
 
 def main() -> None:
     parts = [
-        "// Made by tools/fit_polynomials.py: change it there. Coefficients from the constant term up.\n// clang-format off\n#pragma once\n\n"
-        "#include <array>\n\nnamespace tw::math::detail {\n"
+        "// Made by tools/fit_polynomials.py: change it there. Coefficients from the constant term up.\n"
+        "// clang-format off\n#pragma once\n\n#include <array>\n\nnamespace tw::math::detail {\n"
     ]
     for name, kind, formula, function, (low, high), count in FITS:
         coefficients, error = mp.chebyfit(function, [mp.mpf(low), mp.mpf(high)], count, error=True)
