@@ -86,19 +86,23 @@ def to_numpy(t):
     return (np.asarray(bits).astype(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def rebuild(tree, leaf):
-    """`tree` with leaf(x) for everything that is not a container. One object becomes one object (aliases stay)."""
+def _same_class(cls, items):
+    return cls(*items)
+
+
+def rebuild(tree, leaf, named=_same_class):
+    """`tree` with leaf(x) for everything that is not a container, and named(class, items) for named tuples."""
     if isinstance(tree, torch.Size):
         return leaf(tree)
     if isinstance(tree, (list, tuple)):
-        items = [rebuild(x, leaf) for x in tree]
+        items = [rebuild(x, leaf, named) for x in tree]
         if hasattr(tree, "_fields"):
-            return type(tree)(*items)
+            return named(type(tree), items)
         return items if isinstance(tree, list) else tuple(items)
     if isinstance(tree, dict):
-        return {k: rebuild(v, leaf) for k, v in tree.items()}
+        return {k: rebuild(v, leaf, named) for k, v in tree.items()}
     if isinstance(tree, slice):
-        return slice(*(rebuild(x, leaf) for x in (tree.start, tree.stop, tree.step)))
+        return slice(*(rebuild(x, leaf, named) for x in (tree.start, tree.stop, tree.step)))
     return leaf(tree)
 
 
@@ -111,7 +115,7 @@ def tensors_of(tree):
             found.setdefault(id(x), x)
         return x
 
-    rebuild(tree, visit)
+    rebuild(tree, visit, lambda cls, items: items)
     return list(found.values())
 
 
@@ -123,7 +127,10 @@ class ToThalweg:
         self._keep = []
 
     def __call__(self, tree):
-        return rebuild(tree, self._leaf)
+        return rebuild(tree, self._leaf, self._named)
+
+    def _named(self, cls, items):
+        return getattr(tw.nn.utils.rnn, cls.__name__)(*items) if cls.__module__.startswith("torch") else cls(*items)
 
     def _leaf(self, x):
         if isinstance(x, torch.Tensor):
@@ -158,15 +165,37 @@ class ToThalweg:
 
 
 def _module(m):
-    """A parameterless module from its constants (the distance functions that losses take)."""
+    """A module given as an argument, from its attributes: a distance function, or a layer that a stack repeats."""
+    if isinstance(m, torch.nn.TransformerEncoderLayer):
+        return _encoder_layer(m)
     wanted = inspect.signature(type(m).__init__).parameters
     kept_as = {"p": "norm"}
     constants = {k: getattr(m, kept_as.get(k, k)) for k in wanted if hasattr(m, kept_as.get(k, k))}
     return getattr(tw.nn, type(m).__name__)(**constants)
 
 
+def _encoder_layer(m):
+    layer = tw.nn.TransformerEncoderLayer(
+        m.linear1.in_features,
+        m.self_attn.num_heads,
+        m.linear1.out_features,
+        m.dropout.p,
+        ToThalweg()(m.activation),
+        m.norm1.eps,
+        m.self_attn.batch_first,
+        m.norm_first,
+        m.linear1.bias is not None,
+    )
+    layer = layer.to(tw_dtype(m.linear1.weight.dtype))
+    layer.load_state_dict(ToThalweg()({k: v.detach() for k, v in m.state_dict().items()}))
+    return layer
+
+
 class ToTorch(ToThalweg):
     """Fresh copies on torch's side, so that a call that writes its inputs leaves the sample alone."""
+
+    def _named(self, cls, items):
+        return cls(*items)
 
     def _leaf(self, x):
         if isinstance(x, torch.Tensor):

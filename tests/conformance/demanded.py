@@ -29,16 +29,16 @@ GROUPS = {
     "neural": " ".join(
         _FUNCTIONAL + name
         for name in (
-            "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d"
-            " avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d"
-            " adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm layer_norm group_norm"
-            " instance_norm rms_norm relu relu6 elu selu celu gelu silu mish hardswish hardsigmoid hardtanh"
-            " leaky_relu prelu rrelu softplus softsign tanhshrink softshrink hardshrink logsigmoid threshold glu softmin"
-            " scaled_dot_product_attention interpolate pixel_shuffle grid_sample cross_entropy nll_loss mse_loss"
-            " l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
-            " cosine_similarity ctc_loss triplet_margin_loss triplet_margin_with_distance_loss margin_ranking_loss multi_margin_loss"
-            " multilabel_margin_loss soft_margin_loss multilabel_soft_margin_loss cosine_embedding_loss"
-            " hinge_embedding_loss"
+            "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d"
+            " max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d"
+            " adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm"
+            " layer_norm group_norm instance_norm rms_norm relu relu6 elu selu celu gelu silu mish hardswish"
+            " hardsigmoid hardtanh leaky_relu prelu rrelu softplus softsign tanhshrink softshrink hardshrink"
+            " logsigmoid threshold glu softmin scaled_dot_product_attention interpolate pixel_shuffle grid_sample"
+            " cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy"
+            " binary_cross_entropy_with_logits kl_div cosine_similarity ctc_loss triplet_margin_loss"
+            " triplet_margin_with_distance_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss"
+            " soft_margin_loss multilabel_soft_margin_loss cosine_embedding_loss hinge_embedding_loss"
         ).split()
     )
     + " softmax log_softmax",

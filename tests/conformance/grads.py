@@ -43,16 +43,8 @@ def _is_inexact(t):
 class Run:
     """One forward pass in one framework: `leaves`, and `outputs` that depend on them."""
 
-    def __init__(self, side, op, sample, variant="function"):
-        input, args, kwargs, memo = side.inputs(sample)
-        self.side = side
-        self.leaves = [memo[id(t)] for t in leaves_of(sample)]
-        if variant == "inplace":
-            fn, input = side.target(op.inplace_variant), input.clone()
-        else:
-            fn = side.function(op)
-        result = side.call(fn, input, args, kwargs)
-        result = side.target(sample.output_process_fn_grad)(result)
+    def __init__(self, side, leaves, result):
+        self.side, self.leaves = side, leaves
         self.outputs = [t for t in tensors_of(result) if isinstance(t, side.Tensor) and _is_inexact(t)]
         self.active = [t.requires_grad for t in self.outputs]
 
@@ -64,10 +56,27 @@ class Run:
         return [o for o, a in zip(self.outputs, self.active) if a]
 
 
-def _reference(op, sample, variant="function", second=False):
+def run_op(op, side, sample):
+    """The forward pass of an op's function variant."""
+    return _run(side, sample, side.function(op), lambda x: x)
+
+
+def run_in_place(op, side, sample):
+    """The forward pass of the in-place variant, on a clone of the input."""
+    return _run(side, sample, side.target(op.inplace_variant), lambda x: x.clone())
+
+
+def _run(side, sample, fn, prepare):
+    input, args, kwargs, memo = side.inputs(sample)
+    leaves = [memo[id(t)] for t in leaves_of(sample)]
+    result = side.call(fn, prepare(input), args, kwargs)
+    return Run(side, leaves, side.target(sample.output_process_fn_grad)(result))
+
+
+def _reference(make, sample, second=False):
     """(run, cotangents, grads) on torch's side; Rejected when torch has no gradient here."""
     try:
-        run = Run(TORCH, op, sample, variant)
+        run = make(TORCH, sample)
         cotangents = _direction(run.active_outputs(), _SEED)
         if not cotangents:
             raise Rejected("no output requires a gradient")
@@ -91,15 +100,15 @@ def _compare_grad(want, got, shape_of, exact, label):
     return f"{label}: {message}" if message else None
 
 
-def _exact_grads(op, sample, variant, cotangents):
+def _exact_grads(make, sample, cotangents):
     """Torch's gradients from float64 inputs, computed when first asked for."""
     cache = []
 
     def grads():
         if not cache:
-            wide = widened(sample)
+            wide = sample.widened() if hasattr(sample, "widened") else widened(sample)
             try:
-                run = Run(TORCH, op, wide, variant)
+                run = make(TORCH, wide)
                 cots = [c.to(o.dtype) for c, o in zip(cotangents, run.active_outputs())]
                 cache.append(run.grads(cots))
             except Exception:
@@ -109,13 +118,14 @@ def _exact_grads(op, sample, variant, cotangents):
     return lambda i: lambda: grads() and grads()[i]
 
 
-def first(op, sample, variant="function"):
-    run, cotangents, _, want = _reference(op, sample, variant)
-    ours = Run(THALWEG, op, sample, variant)
+def first(make, sample):
+    """Gradient of a seeded combination of the outputs by every leaf, against torch's; make(side, sample) is a Run."""
+    run, cotangents, _, want = _reference(make, sample)
+    ours = make(THALWEG, sample)
     if ours.active != run.active:
         return f"requires_grad of the outputs: want {run.active}, got {ours.active}"
     got = ours.grads(_side_tensors(THALWEG, cotangents))
-    exact = _exact_grads(op, sample, variant, cotangents)
+    exact = _exact_grads(make, sample, cotangents)
     for i, (w, g, leaf) in enumerate(zip(want, got, run.leaves)):
         message = _compare_grad(w, g, leaf, exact(i), f"gradient of input {i}")
         if message:
@@ -123,9 +133,9 @@ def first(op, sample, variant="function"):
     return None
 
 
-def second(op, sample):
+def second(make, sample):
     """Gradient of the gradient, by inputs and by the cotangents, against torch's."""
-    run, cotangents, cots, grads = _reference(op, sample, second=True)
+    run, cotangents, cots, grads = _reference(make, sample, second=True)
     chosen = [i for i, g in enumerate(grads) if g is not None and g.requires_grad]
     if not chosen:
         return SKIP
@@ -134,7 +144,7 @@ def second(op, sample):
         want = TORCH.grad([grads[i] for i in chosen], run.leaves + cots, seeds)
     except Exception as e:
         raise Rejected(first_line(e)) from None
-    ours = Run(THALWEG, op, sample)
+    ours = make(THALWEG, sample)
     if ours.active != run.active:
         return f"requires_grad of the outputs: want {run.active}, got {ours.active}"
     our_cots = _side_tensors(THALWEG, cotangents, True)
@@ -172,17 +182,17 @@ def _inner(tensors, directions):
     return float(sum((to_numpy(t) * to_numpy(d)).sum() for t, d in pairs if t is not None))
 
 
-def _slopes(side, op, sample, leaves, directions, cotangents, order):
+def _slopes(side, make, sample, leaves, directions, cotangents, order):
     """(analytic, numeric) derivative along the directions of <outputs, cotangents> or of <gradients, directions'>."""
     inner = _direction(leaves, _SEED + 3)
 
     def scalar(shifted):
-        run = Run(side, op, shifted)
+        run = make(side, shifted)
         if order == 1:
             return _inner(run.active_outputs(), cotangents)
         return _inner(run.grads(_side_tensors(side, cotangents)), inner)
 
-    run = Run(side, op, sample)
+    run = make(side, sample)
     grads = run.grads(_side_tensors(side, cotangents), create_graph=order == 2)
     if order == 2:
         chosen = [i for i, g in enumerate(grads) if g is not None and g.requires_grad]
@@ -200,20 +210,20 @@ def _differs(pair):
     return not abs(analytic - numeric) <= FD_TOLERANCE * max(1.0, abs(analytic), abs(numeric))
 
 
-def finite(op, sample, order):
+def finite(make, sample, order):
     """Directional finite differences in float64. A sample where torch's own gradient fails them (a kink) is skipped."""
     leaves = leaves_of(sample)
-    _, cotangents, _, _ = _reference(op, sample)
+    _, cotangents, _, _ = _reference(make, sample)
     if any(dtype_name(t.dtype) != "float64" for t in leaves + cotangents):
         return SKIP
     directions = _direction(leaves, _SEED + 2)
     try:
-        theirs = _slopes(TORCH, op, sample, leaves, directions, cotangents, order)
+        theirs = _slopes(TORCH, make, sample, leaves, directions, cotangents, order)
     except Exception as e:
         raise Rejected(first_line(e)) from None
     if _differs(theirs):
         return SKIP
-    analytic, numeric = pair = _slopes(THALWEG, op, sample, leaves, directions, cotangents, order)
+    analytic, numeric = pair = _slopes(THALWEG, make, sample, leaves, directions, cotangents, order)
     if not _differs(pair):
         return None
     return (

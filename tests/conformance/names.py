@@ -11,7 +11,11 @@ import types
 import thalweg as tw
 import torch
 
-_SPACES = ("", "nn.functional", "linalg", "special", "fft", "signal.windows", "masked", "Tensor")
+_SPACES = ("", "nn.functional", "linalg", "special", "fft", "signal.windows", "masked", "Tensor") + (
+    "nn",
+    "optim",
+    "optim.lr_scheduler",
+)
 # Private torch functions behind a public name.
 _PUBLIC = {"nn.functional._threshold": "nn.functional.threshold"}
 

@@ -4,7 +4,8 @@ import hashlib
 
 import torch
 
-from . import engine, exempt, samples
+from . import engine, exempt, modules, optimizers, samples
+from .demanded import MODULES, OPTIMIZERS
 
 
 class Ops:
@@ -30,10 +31,54 @@ class Ops:
     @staticmethod
     def run(unit):
         wanted = tuple(unit.get("checks") or engine.ALL_CHECKS)
-        return engine.run_op(unit["name"], tuple(unit.get("dtypes") or samples.DTYPES), wanted).as_dict()
+        return engine.run(unit["name"], tuple(unit.get("dtypes") or samples.DTYPES), wanted).as_dict()
 
 
-SUITES = {"op": Ops}
+class Modules:
+    """torch's module database."""
+
+    checks = modules.CHECKS
+
+    @staticmethod
+    def names():
+        return list(modules.database())
+
+    @staticmethod
+    def find(word):
+        return [n for n in modules.database() if word in (n, n.removeprefix("nn."))]
+
+    @staticmethod
+    def demanded(name):
+        return name in MODULES
+
+    @staticmethod
+    def run(unit):
+        return modules.run(unit["name"], unit.get("dtypes"), unit.get("checks") or modules.CHECKS).as_dict()
+
+
+class Optimizers:
+    """torch's optimizer database."""
+
+    checks = optimizers.CHECKS
+
+    @staticmethod
+    def names():
+        return list(optimizers.database())
+
+    @staticmethod
+    def find(word):
+        return [n for n in optimizers.database() if word in (n, f"optim.{n}")]
+
+    @staticmethod
+    def demanded(name):
+        return name in OPTIMIZERS
+
+    @staticmethod
+    def run(unit):
+        return optimizers.run(unit["name"], unit.get("dtypes"), unit.get("checks") or optimizers.CHECKS).as_dict()
+
+
+SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers}
 
 
 def sampled(name, fraction):
@@ -41,7 +86,8 @@ def sampled(name, fraction):
     return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) < fraction * 2**32
 
 
-def _select(suite, unit):
+def select(suite, unit):
+    """The names of a suite that a command line or pytest's options choose."""
     words, fraction = unit.get("words") or [], unit.get("fraction", 1.0)
     names = list(dict.fromkeys(n for w in words for n in suite.find(w))) if words else suite.names()
     if unit.get("demanded"):
@@ -51,7 +97,7 @@ def _select(suite, unit):
 
 def _list(unit):
     kinds = [k for k in unit["suites"] if k in SUITES]
-    names = {kind: _select(SUITES[kind], unit) for kind in kinds}
+    names = {kind: select(SUITES[kind], unit) for kind in kinds}
     for word in unit.get("words") or []:
         if not any(SUITES[k].find(word) for k in kinds):
             near = [n for k in kinds for n in SUITES[k].names() if word.lower() in n.lower()][:8]
