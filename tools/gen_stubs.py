@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=package, help="where the stubs go, laid out as the package is")
     arguments = parser.parse_args()
     ops = load(arguments.modules)
+    arguments.output.mkdir(parents=True, exist_ok=True)
     for template in sorted(package.rglob("*.pyi.in")):
         stub = arguments.output / template.relative_to(package).with_suffix("")
         stub.parent.mkdir(parents=True, exist_ok=True)

@@ -133,6 +133,10 @@ def test_composites_views_and_integer_ops_need_less():
     assert check_ops.missing_parts({**GELU, "has_grad": False, "no_grad_reason": "flat"}, {"gelu"}) == []
 
 
+def test_an_empty_registry_is_a_problem(tmp_path):
+    assert check_ops.check([], tmp_path) == ["the registry is empty: nothing was checked"]
+
+
 def test_a_kernel_without_definition_is_found(tmp_path):
     folder = tmp_path / "cpp" / "ops" / "activation"
     folder.mkdir(parents=True)
