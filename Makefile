@@ -8,6 +8,7 @@
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 ARGS ?=
+TESTS ?= tests
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,7 +62,7 @@ test-cpp: build
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
 
 test-python: build
-	$(BIN)/python -m pytest tests --ignore=tests/conformance $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --ignore=tests/conformance $(ARGS)
 
 test-doc: build
 	$(BIN)/python tools/run_doctests.py
