@@ -10,8 +10,9 @@
 namespace tw {
 
 struct PhiloxKey {
+  static constexpr uint64_t kUnset = ~uint64_t{0};
   uint64_t seed = 0;
-  uint64_t draw = 0;
+  uint64_t draw = kUnset;  // set by dispatch
 };
 
 inline std::array<uint32_t, 4> philox(PhiloxKey key, uint64_t block) {

@@ -1,0 +1,21 @@
+// Matrix products through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::device {
+
+// A matrix in memory: element (i, j) at data[i * row_stride + j * column_stride]; one of the strides is 1 (or the
+// size along it is).
+template <class T>
+struct Matrix {
+  const T* data;
+  int64_t row_stride;
+  int64_t column_stride;
+};
+
+// c[m, n] = alpha · a[m, k] b[k, n] + beta · c, c in rows of c_stride elements. T: float, double, or their complexes.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride);
+
+}  // namespace tw::device
