@@ -1,0 +1,55 @@
+// cast, clone, copy: the ops that move elements unchanged but for their dtype.
+//
+// cast truncates floats to integers, maps NaN and every nonzero to True, and drops imaginary parts.
+#include "ops/movement/cast.h"
+
+#include "ir/emitter.h"
+
+namespace tw::ops {
+
+using namespace ir;
+
+namespace {
+
+void cast_grad(GradContext& c) { c.set(0, op<"cast">(c.grad(), c.input_meta(0).dtype)); }
+void infer_cast(InferContext& c) { c.output(c.attrs<CastAttrs>().dtype, c.in(0).sizes); }
+
+void clone_grad(GradContext& c) { c.set(0, c.grad()); }
+
+void copy_grad(GradContext& c) {
+  if (c.needs(0)) c.set(0, op<"full">(c.input_meta(0).sizes, 0, c.input_meta(0).dtype));
+  if (c.needs(1)) c.set(1, c.grad());
+}
+
+void infer_copy(InferContext& c) {
+  Dims sizes = broadcast_sizes(c.in(0).sizes, c.in(1).sizes, c.op);
+  TW_CHECK(sizes == c.in(0).sizes, kRuntime, c.op, ": the source of shape ", c.in(1).sizes,
+           " does not broadcast to the target's shape ", c.in(0).sizes);
+  infer_same(c);
+}
+
+}  // namespace
+
+void define_cast(OpRegistry& r) {
+  r.op("cast(Tensor input, dtype dtype) -> Tensor", &CastAttrs::dtype)
+      .doc("The elements converted to another dtype.")
+      .infer(infer_cast)
+      .grad("", cast_grad)
+      .sbp(sbp::elementwise)
+      .cost(copy_cost);
+  r.op("clone(Tensor input) -> Tensor")
+      .doc("A contiguous copy of the tensor.")
+      .infer(infer_same)
+      .grad("", clone_grad)
+      .sbp(sbp::elementwise_linear)
+      .cost(copy_cost)
+      .expose(kFunction | kMethod);
+  r.op("copy(Tensor input, Tensor src) -> Tensor")
+      .doc("src, converted to input's dtype and broadcast to its shape. In place: overwrites input.")
+      .infer(infer_copy)
+      .grad("", copy_grad)
+      .sbp(sbp::elementwise)
+      .cost(copy_cost);
+}
+
+}  // namespace tw::ops
