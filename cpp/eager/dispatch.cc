@@ -1,0 +1,182 @@
+#include "eager/dispatch.h"
+
+#include "base/philox.h"
+#include "device/backend.h"
+#include "eager/generator.h"
+#include "eager/modes.h"
+#include "eager/op_node.h"
+#include "eager/promotion.h"
+#include "eager/view_history.h"
+#include "ir/emitter.h"
+#include "ops/manifest.h"
+
+namespace tw::eager {
+
+namespace {
+
+std::vector<device::Kernel> g_kernels;  // by op id
+LockHooks g_lock_hooks;
+// Kernels that touch less than this keep the interpreter lock: letting go costs more than they take.
+constexpr int64_t kUnlockBytes = 256 * 1024;
+
+class EagerEmitter final : public ir::Emitter {
+ public:
+  void apply(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, void* attrs,
+             ir::Values* outputs) override {
+    dispatch(def, inputs, starts, attrs, outputs);
+  }
+  ir::Value number(const Scalar& value) override { return number_operand(value); }
+};
+
+class Unlocked {
+ public:
+  explicit Unlocked(int64_t bytes) {
+    if (bytes >= kUnlockBytes && g_lock_hooks.release) token_ = g_lock_hooks.release();
+  }
+  ~Unlocked() {
+    if (token_) g_lock_hooks.acquire(token_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  void* token_ = nullptr;
+};
+
+device::Operand operand_of(const TensorImpl& tensor) {
+  return {tensor.data(), &tensor.sizes, &tensor.strides, tensor.dtype};
+}
+
+// A view where the op has one here, else null.
+Tensor make_view(const ir::OpDef& def, const Tensor& input, const void* attrs, const ir::Meta& meta) {
+  ir::Geometry geometry;
+  geometry.sizes = meta.sizes;
+  if (!def.view(input->geometry(), attrs, &geometry)) return nullptr;
+  Tensor result = alias(*input, geometry);
+  if (result->dtype != meta.dtype) {  // view(dtype): the rule counts the offset in elements of the new dtype
+    result->dtype = meta.dtype;
+    result->contiguous = is_contiguous(result->sizes, result->strides);
+  }
+  set_view(*result, input);
+  return result;
+}
+
+}  // namespace
+
+void initialize() {
+  static EagerEmitter emitter;
+  static device::KernelTable table;
+  static bool done = false;
+  if (done) return;
+  done = true;
+  ops::define_all(ir::registry());
+  ops::register_cpu_kernels(table);
+  device::set_cpu_kernels(&table);
+  ir::Emitter::set_default(&emitter);
+  for (const auto& def : ir::registry().all()) {
+    g_kernels.push_back(table.find(def->name()));
+    TW_CHECK(def->infer || def->expand, kInternal, def->name(), ": the op has no inference rule");
+    TW_CHECK(g_kernels.back() || def->expand || def->view, kInternal, def->name(),
+             ": the op has neither a kernel nor an expansion");
+  }
+}
+
+void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
+           ir::InferContext& context) {
+  static_assert(sizeof(ir::Value) == sizeof(const ir::ValueImpl*));
+  context.op = def.name();
+  context.inputs = {reinterpret_cast<const ir::ValueImpl* const*>(inputs.data()), inputs.size()};
+  context.input_starts = starts;
+  context.attributes = attrs;
+  def.infer(context);
+}
+
+void fill_random_key(const ir::OpDef& def, void* attrs) {
+  if (def.random_key_offset < 0) return;
+  auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs) + def.random_key_offset);
+  if (key->draw == PhiloxKey::kUnset) *key = default_generator().next_draw();
+}
+
+ir::Value number_operand(const Scalar& value) {
+  switch (value.kind()) {
+    case DTypeKind::kBool: return wrapped_number(value, DType::kBool);
+    case DTypeKind::kInt: return wrapped_number(value, DType::kInt64);
+    case DTypeKind::kFloat: return wrapped_number(value, DType::kFloat64);
+    default: return wrapped_number(value, DType::kComplex128);
+  }
+}
+
+bool has_kernel(const ir::OpDef& def) { return g_kernels[def.id] != nullptr; }
+void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
+
+void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
+            std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
+  SmallVector<device::Operand, 6> in;
+  SmallVector<device::Operand, 2> out;
+  int64_t bytes = 0;
+  for (const ir::Value& input : inputs) {
+    if (!input) {
+      in.emplace_back();
+      continue;
+    }
+    in.push_back(operand_of(tensor_of(input)));
+    bytes += static_cast<int64_t>(tensor_of(input).storage->size_bytes());
+  }
+  for (size_t i = 0; i < outputs.size(); i++) {
+    if (outputs[i]) bytes += static_cast<int64_t>(outputs[i]->storage->size_bytes());
+    out.push_back(outputs[i] ? operand_of(*outputs[i]) : device::Operand{nullptr, nullptr, nullptr, metas[i].dtype});
+  }
+  auto allocate = [&](int i, const Dims& sizes) {
+    outputs[i] = empty(sizes, out[i].dtype);
+    out[i] = operand_of(*outputs[i]);
+  };
+  device::KernelContext context{std::span(in.data(), in.size()), std::span(out.data(), out.size()), attrs, starts,
+                                def.name(), FunctionRef<void(int, const Dims&)>(allocate)};
+  Unlocked unlocked(bytes);
+  g_kernels[def.id](context);
+}
+
+void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts, void* attrs,
+              ir::Values* outputs) {
+  std::span<const ir::Value> inputs = given;
+  InputList cast, promoted, converted;
+  if (modes().autocast && autocast_inputs(def, inputs, &cast)) inputs = {cast.data(), cast.size()};
+  if (def.promotion != ir::Promotion::kNone && promote_inputs(def, inputs, starts, &promoted))
+    inputs = {promoted.data(), promoted.size()};
+  if (def.input_dtype_offset >= 0 && cast_to_attribute(def, inputs, attrs, &converted))
+    inputs = {converted.data(), converted.size()};
+  fill_random_key(def, attrs);
+  if (!g_kernels[def.id] && def.expand) {
+    *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
+    return;
+  }
+  ir::InferContext context;
+  infer(def, inputs, starts, attrs, context);
+
+  Recorder recorder(def, inputs, starts);
+  SmallVector<Tensor, 2> results;
+  if (def.view) {
+    Tensor input = as_tensor(inputs[0]);
+    Tensor view = make_view(def, input, attrs, context.outputs[0]);
+    // Only reshape-like ops may copy; the copy is a plain result, not a view.
+    if (!view) {
+      ir::Value copy = ir::op<"clone">(inputs[0]);
+      dispatch(def, std::span(&copy, 1), starts, attrs, outputs);
+      tensor_of((*outputs)[0]).view = nullptr;
+      return;
+    }
+    results.push_back(std::move(view));
+  } else {
+    for (const ir::Meta& meta : context.outputs)
+      results.push_back(def.dynamic_sizes ? Tensor() : empty(meta.sizes, meta.dtype));
+    launch(def, inputs, starts, attrs, {context.outputs.data(), context.outputs.size()},
+           {results.data(), results.size()});
+  }
+  outputs->reserve(results.size());
+  for (Tensor& result : results) outputs->push_back(std::move(result));
+  if (!recorder.active()) return;
+  recorder.before(attrs);
+  recorder.after(*outputs);
+}
+
+}  // namespace tw::eager

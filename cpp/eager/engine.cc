@@ -1,0 +1,215 @@
+#include "eager/engine.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+
+#include "eager/dispatch.h"
+#include "eager/modes.h"
+#include "eager/node.h"
+#include "ir/emitter.h"
+
+namespace tw::eager {
+
+namespace {
+
+// One backward run at a time in the process: nodes carry scratch fields of the run that visits them. Recursive,
+// because a hook or a custom function may start a run of its own.
+std::recursive_mutex g_engine;
+uint64_t g_run = 0;
+
+// The gradients that have arrived at a node.
+struct Entry {
+  Ref<Node> node;
+  std::vector<Tensor> grads;
+  uint64_t outer_run;  // scratch of the run that this one interrupts, to be put back
+  int outer_slot;
+};
+
+class Run {
+ public:
+  explicit Run(BackwardOptions options) : options_(options), id_(++g_run) {}
+  ~Run() {
+    for (Entry& entry : entries_) {
+      entry.node->run = entry.outer_run;
+      entry.node->slot = entry.outer_slot;
+    }
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& roots);
+  void send(const Edge& edge, Tensor grad);
+  void execute();
+  std::vector<Tensor> captured;
+
+ private:
+  Entry& entry_of(const Ref<Node>& node);
+  void visit(Entry& entry);
+  void watch(Entry& entry);
+  void check_grads(const Node& node, const std::vector<Tensor>& grads);
+  bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }
+
+  struct Target {
+    Node* node;
+    uint32_t input_nr;
+    size_t input;
+  };
+  BackwardOptions options_;
+  uint64_t id_;
+  std::vector<Entry> entries_;
+  std::vector<std::pair<uint64_t, int>> heap_;  // (sequence, entry)
+  std::vector<Target> targets_;
+  std::unordered_set<Node*> useful_;  // lead to a target
+};
+
+// Finds the nodes from which a target can be reached: depth first, iteratively (tapes are long).
+void Run::capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& roots) {
+  captured.resize(inputs.size());
+  std::unordered_set<Node*> ends;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    Edge edge = gradient_edge(*inputs[i]);
+    if (!edge.node) continue;
+    targets_.push_back({edge.node.get(), edge.input_nr, i});
+    ends.insert(edge.node.get());
+  }
+  if (targets_.empty()) return;
+  std::unordered_set<Node*> seen;
+  struct Frame {
+    Node* node;
+    size_t next;
+  };
+  for (const Edge& root : roots) {
+    std::vector<Frame> stack;
+    if (root.node && seen.insert(root.node.get()).second) stack.push_back({root.node.get(), 0});
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      if (frame.next < frame.node->edges.size()) {
+        Node* child = frame.node->edges[frame.next++].node.get();
+        if (child && seen.insert(child).second) stack.push_back({child, 0});
+        continue;
+      }
+      bool useful = ends.count(frame.node);
+      for (const Edge& edge : frame.node->edges) useful |= edge.node && useful_.count(edge.node.get());
+      if (useful) useful_.insert(frame.node);
+      stack.pop_back();
+    }
+  }
+}
+
+Entry& Run::entry_of(const Ref<Node>& node) {
+  if (node->run == id_) return entries_[node->slot];
+  entries_.push_back({node, std::vector<Tensor>(std::max<size_t>(node->outputs.size(), 1)), node->run, node->slot});
+  node->run = id_;
+  node->slot = static_cast<int>(entries_.size()) - 1;
+  heap_.push_back({node->sequence, node->slot});
+  std::push_heap(heap_.begin(), heap_.end());
+  return entries_.back();
+}
+
+void Run::send(const Edge& edge, Tensor grad) {
+  if (!edge.node || !grad || !wanted(edge.node.get())) return;
+  Tensor& sum = entry_of(edge.node).grads[edge.input_nr];
+  if (!sum) {
+    sum = std::move(grad);
+  } else if (!options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 && sum->contiguous &&
+             sum->dtype == grad->dtype && sum->sizes == grad->sizes) {
+    add_inplace(*sum, grad);
+  } else {
+    sum = as_tensor(ir::Value(sum) + ir::Value(grad));
+  }
+}
+
+void Run::check_grads(const Node& node, const std::vector<Tensor>& grads) {
+  if (!modes().anomaly) return;
+  for (size_t i = 0; i < grads.size(); i++) {
+    if (!grads[i] || !is_float(grads[i]->dtype)) continue;
+    ir::Value bad = ir::op<"any">(ir::op<"isnan">(ir::Value(grads[i])));
+    TW_CHECK(!item(tensor_of(bad)).to_bool(), kRuntime, node.name(), ": backward returned nan in gradient ", i,
+             node.origin ? "; the forward op was called at\n" + *node.origin : std::string());
+  }
+}
+
+// The gradients of this node's outputs are complete: run tensor hooks, keep retained and captured ones.
+void Run::watch(Entry& entry) {
+  for (auto& watch : entry.node->watches) {
+    Tensor& grad = entry.grads[watch.output_nr];
+    if (!grad) continue;
+    if (watch.hooks) watch.hooks->on_grad(grad);
+    if (watch.retain) watch.retain->grad = options_.create_graph ? grad : alias(*grad);
+  }
+  if (auto* end = dynamic_cast<AccumulateGrad*>(entry.node.get())) {
+    TensorImpl* leaf = end->leaf();
+    if (leaf && leaf->hooks && entry.grads[0]) leaf->hooks->on_grad(entry.grads[0]);
+  }
+  for (const Target& target : targets_)
+    if (target.node == entry.node.get()) captured[target.input] = entry.grads[target.input_nr];
+}
+
+void Run::visit(Entry& entry) {
+  Ref<Node> node = entry.node;
+  watch(entry);
+  bool leaf = node->sequence == 0;
+  if (leaf && !options_.accumulate) return;
+  std::vector<Tensor> grads = std::move(entry.grads);
+  if (node->hooks) node->hooks->before(grads);
+  std::vector<Tensor> kept = node->hooks ? grads : std::vector<Tensor>();
+  std::vector<Tensor> input_grads(node->edges.size());
+  node->backward(grads, input_grads);
+  if (node->hooks) node->hooks->after(input_grads, kept);
+  check_grads(*node, input_grads);
+  if (!options_.retain_graph) node->release();
+  for (size_t i = 0; i < input_grads.size(); i++) send(node->edges[i], std::move(input_grads[i]));
+}
+
+void Run::execute() {
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    int slot = heap_.back().second;
+    heap_.pop_back();
+    Entry entry{entries_[slot].node, std::move(entries_[slot].grads), 0, 0};
+    visit(entry);
+  }
+}
+
+Tensor seed_gradient(const Tensor& output, const Tensor& given) {
+  TW_CHECK(output->needs_grad(), kRuntime,
+           "backward: the output does not require grad and was not computed from a tensor that does");
+  if (given) {
+    TW_CHECK(given->sizes == output->sizes, kRuntime, "backward: the gradient given has shape ", given->sizes,
+             ", the output has shape ", output->sizes);
+    if (given->dtype == output->dtype) return given;
+    return as_tensor(ir::op<"cast">(ir::Value(given), output->dtype));
+  }
+  TW_CHECK(output->count() == 1, kRuntime,
+           "backward: without a gradient the output must have one element, got shape ", output->sizes);
+  TW_CHECK(!is_complex(output->dtype), kRuntime,
+           "backward: without a gradient the output must be real, got ", output->dtype);
+  return as_tensor(ir::op<"full">(output->sizes, 1, output->dtype));
+}
+
+}  // namespace
+
+std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
+                                 const std::vector<Tensor>& inputs, BackwardOptions options) {
+  std::lock_guard lock(g_engine);
+  GradModeGuard mode(options.create_graph);
+  Run run(options);
+  std::vector<Edge> roots;
+  for (const Tensor& output : outputs) roots.push_back(gradient_edge(*output));
+  if (!inputs.empty()) {
+    for (const Tensor& input : inputs)
+      TW_CHECK(input->needs_grad(), kRuntime, "grad: one of the inputs does not require grad");
+    run.capture(inputs, roots);
+  }
+  for (size_t i = 0; i < outputs.size(); i++)
+    run.send(roots[i], seed_gradient(outputs[i], i < grads.size() ? grads[i] : Tensor()));
+  run.execute();
+  if (!options.accumulate && !options.allow_unused)
+    for (const Tensor& grad : run.captured)
+      TW_CHECK(grad, kRuntime,
+               "grad: one of the inputs was not used to compute the outputs; pass allow_unused=True to get None");
+  return std::move(run.captured);
+}
+
+}  // namespace tw::eager

@@ -1,0 +1,84 @@
+#include "eager/node.h"
+
+#include <atomic>
+
+#include "eager/dispatch.h"
+#include "eager/modes.h"
+#include "eager/view_history.h"
+#include "ir/emitter.h"
+
+namespace tw::eager {
+
+namespace {
+
+std::atomic<uint64_t> g_sequence{1};
+
+// A long tape is a long chain of owners: dropping its head must not recurse through it.
+thread_local std::vector<Ref<Node>>* t_dropping = nullptr;
+
+}  // namespace
+
+Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+Node::~Node() {
+  bool outermost = !t_dropping;
+  std::vector<Ref<Node>> pending;
+  if (outermost) {
+    bool deep = false;
+    for (Edge& edge : edges) deep |= edge.node && edge.node->use_count() == 1 && edge.node->sequence != 0;
+    if (!deep) return;
+    t_dropping = &pending;
+  }
+  for (Edge& edge : edges)
+    if (edge.node && edge.node->use_count() == 1) t_dropping->push_back(std::move(edge.node));
+  if (!outermost) return;
+  while (!pending.empty()) {
+    Ref<Node> next = std::move(pending.back());
+    pending.pop_back();
+    next = nullptr;
+  }
+  t_dropping = nullptr;
+}
+
+void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) {
+  if (!leaf_ || !grads[0]) return;
+  Tensor leaf(leaf_);
+  Tensor incoming = std::move(grads[0]);
+  Tensor& sum = leaf->grad;
+  bool differentiable = modes().grad_enabled;
+  if (!sum) {
+    bool unshared = incoming->use_count() == 1 && incoming->storage->use_count() == 1 && incoming->contiguous;
+    if (differentiable) {
+      sum = as_tensor(ir::op<"clone">(ir::Value(incoming)));
+    } else {
+      sum = unshared ? std::move(incoming) : as_tensor(ir::op<"clone">(ir::Value(alias(*incoming))));
+    }
+  } else if (differentiable) {
+    sum = as_tensor(ir::Value(sum) + ir::Value(incoming));
+  } else {
+    add_inplace(*sum, incoming);
+  }
+  if (leaf->hooks) leaf->hooks->after_accumulate(*leaf);
+}
+
+Edge gradient_edge(TensorImpl& tensor) {
+  if (const Ref<Node>& node = grad_fn_of(tensor)) return {node, tensor.output_nr};
+  if (!tensor.requires_grad) return {};
+  if (!tensor.accumulator) {
+    tensor.accumulator = make_ref<AccumulateGrad>(&tensor);
+    tensor.accumulator->outputs.push_back({tensor.dtype, tensor.sizes});
+  }
+  return {Ref<Node>(tensor.accumulator), 0};
+}
+
+const Ref<Node>& grad_fn_of(TensorImpl& tensor) {
+  if (tensor.view && tensor.view->version != tensor.storage->version) refresh_view_history(tensor);
+  return tensor.grad_fn;
+}
+
+void set_history(TensorImpl& result, Ref<Node> node, uint32_t output_nr) {
+  result.grad_fn = std::move(node);
+  result.output_nr = output_nr;
+}
+
+}  // namespace tw::eager

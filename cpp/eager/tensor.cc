@@ -1,0 +1,102 @@
+#include "eager/tensor.h"
+
+#include <bit>
+
+#include "eager/modes.h"
+#include "eager/node.h"
+
+namespace tw::eager {
+
+TensorImpl::TensorImpl() = default;
+
+TensorImpl::~TensorImpl() {
+  if (accumulator) accumulator->forget_leaf();
+  if (retains_grad && grad_fn)
+    for (auto& watch : grad_fn->watches)
+      if (watch.retain == this) watch.retain = nullptr;
+}
+
+void TensorImpl::set_geometry(ir::Geometry geometry) {
+  sizes = std::move(geometry.sizes);
+  strides = std::move(geometry.strides);
+  offset = geometry.offset;
+  contiguous = is_contiguous(sizes, strides);
+}
+
+Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
+  int64_t count = numel(sizes), size_bytes = 0;
+  TW_CHECK(!__builtin_mul_overflow(count, size_of(dtype), &size_bytes), kOutOfMemory,
+           "a tensor of shape ", sizes, " and dtype ", dtype, " does not fit the address space");
+  Tensor result(new TensorImpl);
+  result->storage = make_ref<Storage>(device, static_cast<size_t>(size_bytes));
+  result->dtype = dtype;
+  result->sizes = sizes;
+  result->strides = contiguous_strides(sizes);
+  result->inference = modes().inference;
+  return result;
+}
+
+Tensor scalar_tensor(const Scalar& value, DType dtype) {
+  Tensor result = empty({}, dtype);
+  dispatch_all(dtype, "scalar_tensor", [&]<class T>() { *static_cast<T*>(result->data()) = value.to<T>(); });
+  return result;
+}
+
+const Tensor& wrapped_number(const Scalar& value, DType dtype) {
+  // A small cache: the numbers in a program's expressions come back on every step.
+  struct Entry {
+    Scalar value;
+    Tensor tensor;
+  };
+  constexpr int kEntries = 256;
+  static thread_local std::unique_ptr<Entry[]> cache(new Entry[kEntries]);
+  uint64_t bits = value.kind() == DTypeKind::kComplex ? std::bit_cast<uint64_t>(value.to_complex().imag()) : 0;
+  bits ^= value.is_integral() ? static_cast<uint64_t>(value.to_int()) : std::bit_cast<uint64_t>(value.to_double());
+  uint64_t hash = (bits + static_cast<uint64_t>(dtype)) * 0x9E3779B97F4A7C15;
+  Entry& entry = cache[hash >> 56];
+  // Bitwise: -0.0 equals 0.0 but is another number, and NaN equals nothing.
+  bool same = entry.tensor && entry.tensor->dtype == dtype && entry.value.kind() == value.kind() &&
+              (value.is_integral() ? entry.value.to_int() == value.to_int()
+                                   : std::bit_cast<uint64_t>(entry.value.to_complex().real()) ==
+                                             std::bit_cast<uint64_t>(value.to_complex().real()) &&
+                                         std::bit_cast<uint64_t>(entry.value.to_complex().imag()) ==
+                                             std::bit_cast<uint64_t>(value.to_complex().imag()));
+  if (!same) {
+    entry.value = value;
+    entry.tensor = scalar_tensor(value, dtype);
+    entry.tensor->wrapped_number = true;
+    entry.tensor->inference = false;
+  }
+  return entry.tensor;
+}
+
+Tensor alias(const TensorImpl& tensor) { return alias(tensor, tensor.geometry()); }
+
+Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
+  Tensor result(new TensorImpl);
+  result->storage = tensor.storage;
+  result->dtype = tensor.dtype;
+  result->inference = tensor.inference;
+  result->set_geometry(geometry);
+  return result;
+}
+
+Scalar item(const TensorImpl& tensor) {
+  TW_CHECK(tensor.count() == 1, kRuntime, "item: a tensor of one element is wanted, got shape ", tensor.sizes);
+  return dispatch_all(tensor.dtype, "item", [&]<class T>() -> Scalar {
+    T value = *static_cast<const T*>(tensor.data());
+    if constexpr (std::is_same_v<T, bool>) return Scalar(*static_cast<const uint8_t*>(tensor.data()) != 0);
+    else if constexpr (is_complex_type<T>) return Scalar(complex128(value));
+    else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(value));
+    else return Scalar(static_cast<double>(value));
+  });
+}
+
+void check_writable(const TensorImpl& tensor, const char* op) {
+  TW_CHECK(!tensor.storage->read_only, kRuntime, op, ": the tensor's memory is read-only");
+  TW_CHECK(tensor.contiguous || !may_overlap(tensor.sizes, tensor.strides), kRuntime, op,
+           ": several elements of the written tensor share one memory location (shape ", tensor.sizes, ", strides ",
+           tensor.strides, "); clone() it first");
+}
+
+}  // namespace tw::eager
