@@ -1,1 +1,1 @@
-"""The binding: the compiled modules `_tensor` (the hot path) and `_native` (the rest); no logic."""
+"""The binding: _tensor (the Tensor type and the ops) and _native (the rest)."""

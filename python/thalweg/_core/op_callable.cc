@@ -1,0 +1,226 @@
+#include "op_callable.h"
+
+#include <structmember.h>
+
+#include "eager/dispatch.h"
+#include "ir/emitter.h"
+
+namespace tw::py {
+
+namespace {
+
+struct OpObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  OpInfo* info;
+  PyTypeObject* result_type;  // of several outputs; null for one
+  bool inplace;
+};
+
+PyObject* wrap_outputs(const OpObject& op, ir::Values& outputs) {
+  size_t count = op.info->def->visible_outputs;
+  if (count == 1) return api().wrap(eager::as_tensor(outputs[0]));
+  PyObject* result = PyStructSequence_New(op.result_type);
+  for (size_t i = 0; result && i < count; i++) {
+    PyObject* item = api().wrap(eager::as_tensor(outputs[i]));
+    if (!item) {
+      Py_CLEAR(result);
+      break;
+    }
+    PyStructSequence_SET_ITEM(result, i, item);
+  }
+  return result;
+}
+
+// out=: the result is written into a given tensor, which takes the result's shape when it has no elements.
+void write_out(const ir::OpDef& def, PyObject* target, const ir::Value& result) {
+  TW_CHECK(is_tensor(target), kType, def.name(), ": out must be a Tensor");
+  eager::TensorImpl& out = *handle_of(target);
+  TW_CHECK(can_cast(result->dtype, out.dtype), kRuntime, def.name(), ": the result has dtype ", result->dtype,
+           ", which cannot be written to out of dtype ", out.dtype);
+  TW_CHECK(!(eager::tensor_of(result).needs_grad() || out.needs_grad()), kRuntime, def.name(),
+           ": out= does not support automatic differentiation, but an argument requires grad");
+  if (out.sizes != result->sizes) {
+    TW_CHECK(out.count() == 0, kRuntime, def.name(), ": out has shape ", out.sizes, ", the result has shape ",
+             result->sizes);
+    eager::Tensor fresh = eager::empty(result->sizes, out.dtype);
+    out.storage = fresh->storage;
+    out.set_geometry(fresh->geometry());
+  }
+  const ir::Value inputs[] = {ir::Value(&out), result};
+  eager::dispatch_inplace(ir::registry().get("copy"), inputs, {}, nullptr);
+}
+
+PyObject* finish_out(const OpObject& op, PyObject* out, ir::Values& outputs) {
+  const ir::OpDef& def = *op.info->def;
+  if (def.visible_outputs == 1) {
+    write_out(def, out, outputs[0]);
+  } else {
+    TW_CHECK(PyTuple_Check(out) && PyTuple_GET_SIZE(out) == def.visible_outputs, kType, def.name(),
+             ": out must be a tuple of ", def.visible_outputs, " tensors");
+    for (int i = 0; i < def.visible_outputs; i++) write_out(def, PyTuple_GET_ITEM(out, i), outputs[i]);
+  }
+  Py_INCREF(out);
+  return out;
+}
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keyword_names) {
+  auto& op = *reinterpret_cast<OpObject*>(self);
+  Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+  try {
+    ParsedCall call(*op.info);
+    call.parse(args, count, keyword_names);
+    const ir::OpDef& def = *op.info->def;
+    if (op.inplace) {
+      eager::dispatch_inplace(def, call.inputs(), call.starts(), call.attrs());
+      return api().wrap(eager::as_tensor(call.inputs()[0]));
+    }
+    ir::Values outputs;
+    eager::dispatch(def, call.inputs(), call.starts(), call.attrs(), &outputs);
+    if (call.out) return finish_out(op, call.out, outputs);
+    return wrap_outputs(op, outputs);
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+PyObject* op_get(PyObject* self, PyObject* object, PyObject*) {
+  if (object && object != Py_None) return PyMethod_New(self, object);
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* op_repr(PyObject* self) {
+  auto& op = *reinterpret_cast<OpObject*>(self);
+  return PyUnicode_FromFormat("<op %s: %s>", op.info->python_name.c_str(), op.info->def->schema.text.c_str());
+}
+
+PyObject* op_name(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->info->python_name.c_str());
+}
+
+PyObject* op_doc(PyObject* self, void*) {
+  const ir::OpDef& def = *reinterpret_cast<OpObject*>(self)->info->def;
+  return PyUnicode_FromFormat("%s\n\n%s", def.schema.text.c_str(), def.doc.c_str());
+}
+
+PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("thalweg"); }
+
+// Ops pickle by name.
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  auto& op = *reinterpret_cast<OpObject*>(self);
+  PyObject* module = PyImport_ImportModule("thalweg._core._tensor");
+  PyObject* find = module ? PyObject_GetAttrString(module, "op") : nullptr;
+  Py_XDECREF(module);
+  if (!find) return nullptr;
+  return Py_BuildValue("N(si)", find, op.info->def->name(), op.inplace ? 1 : 0);
+}
+
+PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+                           {"__qualname__", op_name, nullptr, nullptr, nullptr},
+                           {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject make_op_type() {
+  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  type.tp_name = "thalweg.Op";
+  type.tp_basicsize = sizeof(OpObject);
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+  type.tp_vectorcall_offset = offsetof(OpObject, vectorcall);
+  type.tp_call = PyVectorcall_Call;
+  type.tp_descr_get = op_get;
+  type.tp_repr = op_repr;
+  type.tp_getset = kOpGetSet;
+  type.tp_methods = kOpMethods;
+  type.tp_doc = "An operation on tensors.";
+  return type;
+}
+
+PyTypeObject g_op_type = make_op_type();
+
+PyTypeObject* make_result_type(const ir::OpDef& def) {
+  // Lives as long as the process, as the strings it refers to do.
+  auto* fields = new std::vector<PyStructSequence_Field>;
+  for (int i = 0; i < def.visible_outputs; i++) fields->push_back({def.schema.outputs[i].c_str(), nullptr});
+  fields->push_back({nullptr, nullptr});
+  auto* name = new std::string("thalweg.return_types." + def.schema.name);
+  PyStructSequence_Desc description{name->c_str(), nullptr, fields->data(), def.visible_outputs};
+  return PyStructSequence_NewType(&description);
+}
+
+// An operand of Python's operators as a value; false where it is neither tensor nor number.
+bool to_operand(PyObject* object, ir::Value* value) {
+  if (is_tensor(object)) {
+    *value = handle_of(object);
+    return true;
+  }
+  Scalar number;
+  if (!to_scalar(object, &number)) return false;
+  *value = eager::number_operand(number);
+  return true;
+}
+
+}  // namespace
+
+bool init_op_type() { return PyType_Ready(&g_op_type) == 0; }
+
+PyObject* make_op(const ir::OpDef& def, bool inplace) {
+  auto* op = PyObject_New(OpObject, &g_op_type);
+  if (!op) return nullptr;
+  op->vectorcall = op_vectorcall;
+  op->inplace = inplace;
+  op->info = new OpInfo;
+  op->info->def = &def;
+  op->info->python_name = inplace ? def.schema.name + "_" : def.schema.name;
+  for (const ir::Param& param : def.schema.params)
+    op->info->names.push_back(PyUnicode_InternFromString(param.name.c_str()));
+  op->result_type = def.visible_outputs > 1 ? make_result_type(def) : nullptr;
+  return reinterpret_cast<PyObject*>(op);
+}
+
+PyObject* call_binary(const ir::OpDef* def, PyObject* a, PyObject* b, bool inplace) {
+  try {
+    ir::Value inputs[2];
+    if (!to_operand(a, &inputs[0]) || !to_operand(b, &inputs[1])) Py_RETURN_NOTIMPLEMENTED;
+    alignas(16) unsigned char attrs[128];
+    if (def->attr_type) {
+      TW_ASSERT(def->attr_type->size, <=, sizeof attrs);
+      def->attr_type->copy(attrs, def->defaults());
+    }
+    struct Destroy {
+      const ir::StructType* type;
+      void* attrs;
+      ~Destroy() {
+        if (type) type->destroy(attrs);
+      }
+    } destroy{def->attr_type, attrs};
+    if (inplace) {
+      eager::dispatch_inplace(*def, inputs, {}, attrs);
+      Py_INCREF(a);
+      return a;
+    }
+    ir::Values outputs;
+    eager::dispatch(*def, inputs, {}, attrs, &outputs);
+    return api().wrap(eager::as_tensor(outputs[0]));
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+PyObject* call_unary(const ir::OpDef* def, PyObject* a) {
+  try {
+    const ir::Value input(handle_of(a));
+    ir::Values outputs;
+    eager::dispatch(*def, {&input, 1}, {}, nullptr, &outputs);
+    return api().wrap(eager::as_tensor(outputs[0]));
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+}  // namespace tw::py

@@ -1,0 +1,15 @@
+// The one TensorApi of this process, filled by _tensor when it is imported.
+#pragma once
+
+#include "py_support.h"
+
+namespace tw::py {
+
+TensorApi& api();
+PyObject* api_capsule();  // new reference
+
+inline bool is_tensor(PyObject* object) { return is_tensor(api(), object); }
+inline eager::Tensor& handle_of(PyObject* object) { return handle_of(api(), object); }
+inline void translate_exception() { translate_exception(api()); }
+
+}  // namespace tw::py

@@ -1,0 +1,29 @@
+"""The Python half of Tensor: creation, conversion, printing, pickling, gradients. Importing it attaches the methods."""
+
+from thalweg.frontend import (
+    conversion,
+    creation,
+    device,
+    dtypes,
+    gradients,
+    pickling,
+    printing,
+    protocols,
+    random,
+    storage,
+    threads,
+)
+
+__all__ = [
+    "conversion",
+    "creation",
+    "device",
+    "dtypes",
+    "gradients",
+    "pickling",
+    "printing",
+    "protocols",
+    "random",
+    "storage",
+    "threads",
+]

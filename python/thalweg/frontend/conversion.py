@@ -1,0 +1,157 @@
+"""Other dtypes, other devices, other libraries: to(), float(), numpy(), item(), tolist()."""
+
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, attach, dtype, dtype_by_name
+from thalweg._registry import export, ops
+from thalweg.frontend.device import check_device
+
+
+def _cast(self: Tensor, wanted: dtype, copy: bool = False) -> Tensor:
+    if self.dtype == wanted:
+        return self.clone() if copy else self
+    return ops.cast(self, wanted)
+
+
+@export(method=True)
+def to(self: Tensor, *args: Any, dtype: dtype | None = None, device: Any = None, non_blocking: bool = False,
+       copy: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor with another dtype or on another device; itself where nothing changes.
+
+    Takes to(dtype), to(device), to(device, dtype) and to(other), the last with the dtype and device of a tensor.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype, device = arg.dtype, arg.device
+        elif _is_dtype(arg):
+            dtype = arg
+        elif isinstance(arg, bool):
+            copy = arg
+        elif arg is not None:
+            device = arg
+    check_device(device, "to")
+    if dtype is None:
+        return self.clone() if copy else self
+    return _cast(self, dtype, copy)
+
+
+def _is_dtype(arg: object) -> bool:
+    return isinstance(arg, dtype) or arg in (bool, int, float, complex)
+
+
+@export(method=True)
+def type(self: Tensor, dtype: Any = None) -> "Tensor | str":
+    """The name of the tensor's type, or the tensor with another dtype."""
+    if dtype is None:
+        return f"thalweg.{self.dtype.name}"
+    return _cast(self, dtype_by_name(dtype.split(".")[-1]) if isinstance(dtype, str) else dtype)
+
+
+@export(method=True)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor with the dtype of another."""
+    return _cast(self, other.dtype)
+
+
+@export(method=True)
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return self
+
+
+@export(method=True)
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU; raises DeviceError in a build without one."""
+    check_device("cuda" if device is None else device, "cuda")
+    return self
+
+
+def _caster(name: str, target: dtype) -> None:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return _cast(self, target)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The tensor as {target.name}."
+    attach(name, method)
+
+
+for _name, _target in {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
+    "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
+    "cdouble": "complex128",
+}.items():
+    _caster(_name, dtype_by_name(_target))
+
+
+@export(method=True)
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """A NumPy array over the same memory.
+
+    force=True detaches first.
+
+    Raises:
+        RuntimeError: the tensor requires grad.
+        TypeError: bfloat16, which NumPy does not have.
+    """
+    if self.requires_grad:
+        if not force:
+            raise RuntimeError("numpy: the tensor requires grad; call detach() first")
+        self = self.detach()
+    return _native.to_numpy(self)
+
+
+@export(method=True)
+def item(self: Tensor) -> Any:
+    """The number in a tensor of one element."""
+    return _native.item(self)
+
+
+@export(method=True)
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists; a number for a 0-dim tensor."""
+    return _native.to_list(self)
+
+
+@export(function=True, method=True)
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return input.dtype.is_floating_point
+
+
+@export(function=True, method=True)
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex
+
+
+@export(function=True)
+def is_tensor(obj: object) -> bool:
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@export(method=True)
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+@export(method=True)
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in row-major memory; itself where it is already."""
+    return self if _native.is_contiguous(self) else self.clone()
+
+
+@export(method=True)
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in row-major order without gaps."""
+    return _native.is_contiguous(self)
+
+
+@export(function=True)
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return Tensor.numel(input)
+
+

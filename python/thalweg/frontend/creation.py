@@ -1,0 +1,275 @@
+"""Tensors from Python values, from other libraries' arrays, and from nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, dtype, set_empty
+from thalweg._registry import export, ops
+from thalweg.frontend.device import check_device, device
+
+__all__ = ["as_tensor", "asarray", "empty", "empty_like", "from_dlpack", "from_numpy", "tensor"]
+
+Device = device | str | int | None
+
+
+def creation_size(size: tuple, op: str) -> list[int]:
+    """The sizes given as f(2, 3) or f((2, 3)), checked to be ints."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list, Tensor)):
+        size = tuple(size[0])
+    sizes = []
+    for item in size:
+        if isinstance(item, (bool, float, str)) or not hasattr(item, "__index__"):
+            raise TypeError(f"{op}: sizes must be ints, got {type(item).__name__}")
+        sizes.append(item.__index__())
+    return sizes
+
+
+def default_dtype(given: dtype | None) -> dtype:
+    """The dtype asked for, else the default float."""
+    return given if given is not None else _native.default_dtype()
+
+
+def finish(result: Tensor, requires_grad: bool) -> Tensor:
+    """Marks a new tensor as wanting a gradient where asked."""
+    if requires_grad:
+        result.requires_grad = True
+    return result
+
+
+@export(function=True)
+def tensor(data: Any, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """A new tensor that copies `data`: a number, nested sequences, a NumPy array or a Tensor.
+
+    Without a dtype: bool, int64, the default float or its complex for Python values, the array's own for arrays.
+
+    Raises:
+        ValueError: sequences of unequal lengths.
+        TypeError: items that are no numbers.
+
+    >>> import thalweg as tw
+    >>> tw.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    check_device(device, "tensor")
+    return finish(_to_tensor(data, dtype, copy=True), requires_grad)
+
+
+@export(function=True)
+def as_tensor(data: Any, dtype: dtype | None = None, device: Device = None) -> Tensor:
+    """`data` as a tensor: shares memory with arrays where dtypes agree, and is `data` itself for a tensor."""
+    check_device(device, "as_tensor")
+    return _to_tensor(data, dtype, copy=False)
+
+
+@export(function=True)
+def asarray(obj: Any, *, dtype: dtype | None = None, device: Device = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Tensor:
+    """`obj` as a tensor; copy=True always copies, copy=False raises where a copy would be needed."""
+    check_device(device, "asarray")
+    result = _to_tensor(obj, dtype, copy=bool(copy))
+    if copy is False and not _shares_memory(result, obj):
+        raise ValueError("asarray: this object cannot be seen as a tensor without a copy")
+    return finish(result, requires_grad) if requires_grad else result
+
+
+def _shares_memory(result: Tensor, obj: Any) -> bool:
+    if isinstance(obj, Tensor):
+        return _native.same_storage(result, obj)
+    interface = getattr(obj, "__array_interface__", None)
+    return interface is not None and interface["data"][0] == result.data_ptr()
+
+
+def _to_tensor(data: Any, wanted: dtype | None, copy: bool) -> Tensor:
+    if isinstance(data, Tensor):
+        result = data if wanted in (None, data.dtype) else ops.cast(data, wanted)
+        return result.detach().clone() if copy else result
+    if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
+        result = _from_array(data)
+        shared = result
+        if wanted is not None and wanted != result.dtype:
+            result = ops.cast(result, wanted)
+        return result.clone() if copy and result is shared else result
+    if hasattr(data, "__dlpack__"):
+        result = from_dlpack(data)
+        result = result if wanted in (None, result.dtype) else ops.cast(result, wanted)
+        return result.clone() if copy else result
+    return _from_nested(data, wanted)
+
+
+def _from_array(data: Any) -> Tensor:
+    import numpy as np
+
+    array = np.asarray(data)
+    if array.dtype.byteorder == ">" or any(stride < 0 or stride % array.itemsize for stride in array.strides):
+        array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+    if array.dtype.kind == "u" and array.itemsize > 1:
+        raise TypeError(f"tensor: arrays of dtype {array.dtype} are not supported")
+    return _native.from_numpy(array)
+
+
+def _shape_of(data: Any) -> list[int]:
+    shape = []
+    while isinstance(data, (list, tuple, range)):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    if isinstance(data, Tensor):
+        shape.extend(data.shape)
+    return shape
+
+
+def _flatten(data: Any, shape: list[int], depth: int, out: list) -> None:
+    if isinstance(data, Tensor):
+        data = data.tolist()
+    elif hasattr(data, "__array__"):
+        data = data.tolist()
+    if depth == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise ValueError(f"tensor: an item at dim {depth} is a sequence, others are numbers")
+        out.append(data)
+        return
+    if not isinstance(data, (list, tuple, range)) or len(data) != shape[depth]:
+        got = len(data) if isinstance(data, (list, tuple, range)) else type(data).__name__
+        raise ValueError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {got}")
+    for item in data:
+        _flatten(item, shape, depth + 1, out)
+
+
+def _from_nested(data: Any, wanted: dtype | None) -> Tensor:
+    shape = _shape_of(data)
+    values: list = []
+    _flatten(data, shape, 0, values)
+    return _native.from_values(values, shape, wanted)
+
+
+@export(function=True)
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array: writes to one show in the other.
+
+    Raises:
+        TypeError: an element type that no dtype matches.
+        ValueError: negative strides.
+    """
+    return _native.from_numpy(ndarray)
+
+
+@export(function=True)
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor over the memory of any object with __dlpack__."""
+    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    return _native.from_dlpack(capsule)
+
+
+@export(function=True)
+def empty(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+          memory_format: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+    """A tensor of the given size with unset elements."""
+    check_device(device, "empty")
+    return finish(_native.empty(creation_size(size, "empty"), default_dtype(dtype)), requires_grad)
+
+
+@export(function=True)
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None, device: Device = None,
+                  requires_grad: bool = False) -> Tensor:
+    """A tensor of the given size and strides with unset elements."""
+    check_device(device, "empty_strided")
+    return finish(_native.empty_strided(list(size), list(stride), default_dtype(dtype)), requires_grad)
+
+
+@export(function=True)
+def empty_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+               memory_format: Any = None) -> Tensor:
+    """A tensor with the size and dtype of `input` and unset elements."""
+    return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(function=True)
+def full(size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
+         requires_grad: bool = False) -> Tensor:
+    """A tensor of the given size whose elements all equal fill_value.
+
+    >>> import thalweg as tw
+    >>> tw.full((2,), 7)
+    tensor([7, 7])
+    """
+    check_device(device, "full")
+    return finish(ops.full(creation_size((size,), "full"), fill_value, dtype=dtype), requires_grad)
+
+
+@export(function=True)
+def zeros(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+          out: Tensor | None = None) -> Tensor:
+    """A tensor of zeros."""
+    check_device(device, "zeros")
+    return finish(ops.full(creation_size(size, "zeros"), 0, dtype=default_dtype(dtype)), requires_grad)
+
+
+@export(function=True)
+def ones(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+         out: Tensor | None = None) -> Tensor:
+    """A tensor of ones."""
+    check_device(device, "ones")
+    return finish(ops.full(creation_size(size, "ones"), 1, dtype=default_dtype(dtype)), requires_grad)
+
+
+@export(function=True)
+def full_like(input: Tensor, fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
+              requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor with the size and dtype of `input` whose elements all equal fill_value."""
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(function=True)
+def zeros_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+               memory_format: Any = None) -> Tensor:
+    """A tensor of zeros with the size and dtype of `input`."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@export(function=True)
+def ones_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+              memory_format: Any = None) -> Tensor:
+    """A tensor of ones with the size and dtype of `input`."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@export(method=True)
+def new_empty(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
+              requires_grad: bool = False) -> Tensor:
+    """A tensor of unset elements with the dtype of this one."""
+    return empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(method=True)
+def new_zeros(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
+              requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros with the dtype of this one."""
+    return zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(method=True)
+def new_ones(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
+             requires_grad: bool = False) -> Tensor:
+    """A tensor of ones with the dtype of this one."""
+    return ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(method=True)
+def new_full(self: Tensor, size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
+             requires_grad: bool = False) -> Tensor:
+    """A tensor of one number with the dtype of this one."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@export(method=True)
+def new_tensor(self: Tensor, data: Any, *, dtype: dtype | None = None, device: Device = None,
+               requires_grad: bool = False) -> Tensor:
+    """A tensor that copies `data`, with the dtype of this one."""
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+set_empty(_native.empty([0], _native.default_dtype()))

@@ -1,0 +1,70 @@
+"""What makes a Tensor a Python citizen: conversion to numbers, iteration, NumPy, DLPack."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, attach, set_slots
+from thalweg._registry import ops
+
+
+def _single(self: Tensor, what: str) -> Any:
+    if self.numel() != 1:
+        raise RuntimeError(f"{what}: a tensor of one element is wanted, got shape {tuple(self.shape)}")
+    return _native.item(self)
+
+
+def _bool(self: Tensor) -> bool:
+    if self.numel() == 1:
+        return bool(_native.item(self))
+    raise RuntimeError(
+        f"bool: the truth of a tensor with {self.numel()} elements is ambiguous; use any() or all()"
+    )
+
+
+def _index(self: Tensor) -> int:
+    if self.dtype.is_floating_point or self.dtype.is_complex:
+        raise TypeError(f"index: an integer tensor is wanted, got dtype {self.dtype}")
+    return int(_single(self, "index"))
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if self.ndim == 0:
+        raise TypeError("iter: a 0-dim tensor cannot be iterated over")
+    return iter([ops.select(self, 0, i) for i in range(self.shape[0])])
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    return bool(_native.item((self == element).any()))
+
+
+def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    return _native.from_numpy(array)
+
+
+def _dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+            copy: bool | None = None) -> Any:
+    return _native.to_dlpack(self.clone() if copy else self)
+
+
+set_slots(
+    bool=_bool,
+    int=lambda self: int(_single(self, "int")),
+    float=lambda self: float(_single(self, "float")),
+    index=_index,
+    iter=_iter,
+    contains=_contains,
+)
+attach("__complex__", lambda self: complex(_single(self, "complex")))
+attach("__reversed__", lambda self: self.flip(0))
+attach("__array__", _array)
+attach("__array_wrap__", _array_wrap)
+attach("__dlpack__", _dlpack)
+attach("__dlpack_device__", lambda self: (1, 0))
