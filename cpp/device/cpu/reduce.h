@@ -54,26 +54,47 @@ struct ReduceFunctions {
 
 }  // namespace detail
 
+namespace detail {
+
+// Lanes [0, 16) folded pairwise.
+template <class Acc, class Combine>
+TW_INLINE Acc fold_lanes(Acc* lanes, Combine combine) {
+  for (int l = 0; l < 8; l++) lanes[l] = combine(lanes[l], lanes[l + 8]);
+  for (int l = 0; l < 4; l++) lanes[l] = combine(lanes[l], lanes[l + 4]);
+  return combine(combine(lanes[0], lanes[2]), combine(lanes[1], lanes[3]));
+}
+
+// Elements from i on, fewer than 64 of them, in 16 lanes.
+template <class Acc, class At, class Combine>
+TW_INLINE void add_few(int64_t i, int64_t n, Acc* lanes, At at, Combine combine) {
+  for (; i + 16 <= n; i += 16) {
+    for (int l = 0; l < 16; l++) lanes[l] = combine(lanes[l], at(i + l));
+  }
+  for (int l = 0; i < n; i++, l++) lanes[l] = combine(lanes[l], at(i));
+}
+
+}  // namespace detail
+
 // Folds at(0) ... at(n - 1) in the fixed order of step 2, for use in a loop under TW_CLONES. `n` should not
 // exceed some thousands where the accuracy of sums matters.
 template <class Acc, class At, class Combine>
 TW_INLINE Acc reduce_span(int64_t n, Acc identity, At at, Combine combine) {
-  constexpr int kLanes = 64, kFewLanes = 16;
-  Acc lanes[kLanes];
-  for (int l = 0; l < kLanes; l++) lanes[l] = identity;
+  if (n < 64) {
+    Acc few[16];
+    for (int l = 0; l < 16; l++) few[l] = identity;
+    detail::add_few(0, n, few, at, combine);
+    return detail::fold_lanes(few, combine);
+  }
+  Acc lanes[64];
+  for (int l = 0; l < 64; l++) lanes[l] = identity;
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int l = 0; l < kLanes; l++) lanes[l] = combine(lanes[l], at(i + l));
+  for (; i + 64 <= n; i += 64) {
+    for (int l = 0; l < 64; l++) lanes[l] = combine(lanes[l], at(i + l));
   }
-  for (; i + kFewLanes <= n; i += kFewLanes) {
-    for (int l = 0; l < kFewLanes; l++) lanes[l] = combine(lanes[l], at(i + l));
-  }
-  for (int l = 0; i < n; i++, l++) lanes[l] = combine(lanes[l], at(i));
+  detail::add_few(i, n, lanes, at, combine);
   for (int l = 0; l < 32; l++) lanes[l] = combine(lanes[l], lanes[l + 32]);
   for (int l = 0; l < 16; l++) lanes[l] = combine(lanes[l], lanes[l + 16]);
-  for (int l = 0; l < 8; l++) lanes[l] = combine(lanes[l], lanes[l + 8]);
-  for (int l = 0; l < 4; l++) lanes[l] = combine(lanes[l], lanes[l + 4]);
-  return combine(combine(lanes[0], lanes[2]), combine(lanes[1], lanes[3]));
+  return detail::fold_lanes(lanes, combine);
 }
 
 namespace {
