@@ -39,8 +39,8 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         put(self, "_parameters", OrderedDict())
         put(self, "_buffers", OrderedDict())
         put(self, "_non_persistent_buffers_set", set())
-        put(self, "_modules", OrderedDict())
         put(self, "_call_hooks", None)
+        put(self, "_modules", OrderedDict())
 
     # ---- calling
 
@@ -91,10 +91,13 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
 
     def __getattr__(self, name):
         state = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            members = state.get(kind)
-            if members is not None and name in members:
-                return members[name]
+        if "_modules" in state:  # it is missing before __init__ and while unpickling; written out, for speed
+            if name in state["_parameters"]:
+                return state["_parameters"][name]
+            if name in state["_modules"]:
+                return state["_modules"][name]
+            if name in state["_buffers"]:
+                return state["_buffers"][name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name, value):
