@@ -4,7 +4,7 @@ import numpy as np
 import thalweg as tw
 import torch
 
-from .convert import dtype_name, to_numpy
+from .convert import Inconvertible, dtype_name, to_numpy
 
 # dtype: (relative, absolute). What is not here is compared exactly.
 TOLERANCES = {
@@ -69,6 +69,8 @@ def _as_good_as_torch(got, want, exact, rtol, atol):
 
 def compare_tensor(want, got, exact=None, factor=1.0):
     """None, or what differs. `exact`: a function giving torch's result from float64 inputs, or None."""
+    if want.layout is not torch.strided:
+        raise Inconvertible(f"a result of layout {want.layout}")
     if not isinstance(got, tw.Tensor):
         return f"want a tensor {describe(want)}, got {type(got).__name__} {repr(got)[:80]}"
     if tuple(got.shape) != tuple(want.shape):
