@@ -13,10 +13,8 @@ struct Modes {
   bool anomaly = false;
 };
 
-inline Modes& modes() {
-  static thread_local Modes instance;
-  return instance;
-}
+// Defined in modes.cc: inline, every shared library that hides its symbols would have switches of its own.
+Modes& modes();
 
 class GradModeGuard {
  public:

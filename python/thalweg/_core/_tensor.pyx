@@ -231,7 +231,7 @@ cdef class Tensor:
     def _make_subclass(cls, Tensor data not None, bint requires_grad=False):
         """A tensor of a subclass over the memory of `data`, off its tape."""
         cdef Tensor source = data.detach()
-        cdef Tensor result = cls.__new__(cls)
+        cdef Tensor result = Tensor.__new__(cls)  # cls.__new__ may be the one that called
         result.handle = source.handle
         result.handle.get().python = <void*>result
         result.handle.get().requires_grad = requires_grad

@@ -1,0 +1,10 @@
+#include "eager/modes.h"
+
+namespace tw::eager {
+
+Modes& modes() {
+  static thread_local Modes instance;
+  return instance;
+}
+
+}  // namespace tw::eager
