@@ -61,6 +61,30 @@ Tensor make_view(const ir::OpDef& def, const Tensor& input, const void* attrs, c
   return result;
 }
 
+// Calls body with each input that an op of `mutates` writes.
+template <class Body>
+void for_each_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+                      const Body& body) {
+  for (int param = 0; param < def.schema.tensor_count; param++) {
+    if (!(def.mutated_params >> param & 1)) continue;
+    int first = starts.empty() ? param : starts[param], last = starts.empty() ? param + 1 : starts[param + 1];
+    for (int i = first; i < last; i++)
+      if (inputs[i]) body(tensor_of(inputs[i]));
+  }
+}
+
+void check_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
+  for_each_mutated(def, inputs, starts, [&](TensorImpl& tensor) {
+    check_writable(tensor, def.name());
+    TW_CHECK(!modes().grad_enabled || !tensor.needs_grad(), kRuntime, def.name(),
+             ": it writes tensors that require grad; call it under no_grad()");
+  });
+}
+
+void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
+  for_each_mutated(def, inputs, starts, [](TensorImpl& tensor) { tensor.storage->version++; });
+}
+
 }  // namespace
 
 void initialize() {
@@ -150,9 +174,15 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
     return;
   }
+  if (def.mutated_params) check_mutated(def, inputs, starts);
   ir::InferContext context;
   infer(def, inputs, starts, attrs, context);
 
+  if (def.mutated_params) {
+    launch(def, inputs, starts, attrs, {}, {});
+    advance_versions(def, inputs, starts);
+    return;
+  }
   Recorder recorder(def, inputs, starts);
   SmallVector<Tensor, 2> results;
   if (def.view) {

@@ -94,6 +94,7 @@ struct OpDef {
   int visible_outputs = 0;        // Python returns the first so many
   int input_dtype_offset = -1;    // of an optional dtype attribute that the first input is cast to (sum, softmax)
   int random_key_offset = -1;     // of a PhiloxKey in the attributes: filled by dispatch, one draw a call
+  unsigned mutated_params = 0;    // bit i: the kernel writes tensor parameter i; such ops have no outputs
   bool dynamic_sizes = false;     // output sizes depend on data: inference gives a bound
 
   InferFn infer = nullptr;

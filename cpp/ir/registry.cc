@@ -44,6 +44,19 @@ OpBuilder& OpBuilder::grad(const char* saved, GradFn fn) {
   return *this;
 }
 
+OpBuilder& OpBuilder::mutates(const char* params) {
+  std::string_view text(params);
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    bool output;
+    def_.mutated_params |= 1u << find_name(def_.schema, word, &output);
+    TW_ASSERT(output, ==, false);
+  }
+  TW_CHECK(def_.schema.outputs.empty(), kInternal, def_.name(), ": an op that writes its inputs has no outputs");
+  return *this;
+}
+
 OpRegistry::~OpRegistry() {
   for (auto& def : ops_)
     if (def->attr_type) def->attr_type->destroy(def->prototype.data());

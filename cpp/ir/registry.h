@@ -56,6 +56,9 @@ class OpBuilder {
   OpBuilder& cost(CostFn fn) { return def_.cost = fn, *this; }
   OpBuilder& expose(unsigned where) { return def_.exposure = where, *this; }
   OpBuilder& visible(int outputs) { return def_.visible_outputs = outputs, *this; }
+  // The kernel writes these parameters (names, separated by spaces) instead of making outputs: multi-tensor
+  // optimizer steps. Never recorded; refused for tensors whose history matters.
+  OpBuilder& mutates(const char* params);
   OpBuilder& dynamic() { return def_.dynamic_sizes = true, *this; }
   // The first input is cast to this attribute's dtype when it is given.
   template <class A>

@@ -20,6 +20,7 @@ struct OpObject {
 PyObject* wrap_outputs(const OpObject& op, ir::Values& outputs) {
   size_t count = op.info->def->visible_outputs;
   if (count == 1) return api().wrap(eager::as_tensor(outputs[0]));
+  if (count == 0) Py_RETURN_NONE;
   PyObject* result = PyStructSequence_New(op.result_type);
   for (size_t i = 0; result && i < count; i++) {
     PyObject* item = api().wrap(eager::as_tensor(outputs[i]));
@@ -117,12 +118,67 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("N(si)", find, op.info->def->name(), op.inplace ? 1 : 0);
 }
 
+PyObject* sbp_object(const sbp::Sbp& sbp) {
+  const char* reduces[] = {"sum", "max", "min"};
+  switch (sbp.kind) {
+    case sbp::Kind::kBroadcast: return Py_BuildValue("(s)", "B");
+    case sbp::Kind::kSplit: return Py_BuildValue("(siL)", "S", sbp.dim, static_cast<long long>(sbp.unit));
+    default: return Py_BuildValue("(ss)", "P", reduces[static_cast<int>(sbp.reduce)]);
+  }
+}
+
+PyObject* sbp_list(const std::vector<sbp::Sbp>& list) {
+  PyObject* result = PyList_New(0);
+  for (const sbp::Sbp& sbp : list) {
+    PyObject* item = sbp_object(sbp);
+    PyList_Append(result, item);
+    Py_XDECREF(item);
+  }
+  return result;
+}
+
+// op.signatures(args...): the layouts on one axis that the op accepts for these arguments, as a list of (inputs,
+// outputs), each a list of ("B",), ("S", dim, unit) or ("P", reduction).
+PyObject* op_signatures(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names) {
+  auto& op = *reinterpret_cast<OpObject*>(self);
+  try {
+    ParsedCall call(*op.info);
+    call.parse(args, count, keyword_names);
+    const ir::OpDef& def = *op.info->def;
+    TW_CHECK(def.sbp_rule && def.infer, kValue, def.name(), ": a composite has no signatures of its own");
+    ir::InferContext inferred;
+    eager::infer(def, call.inputs(), call.starts(), call.attrs(), inferred);
+    sbp::RuleContext context;
+    context.attributes = call.attrs();
+    for (const ir::Value& input : call.inputs()) {
+      context.present.push_back(static_cast<bool>(input));
+      context.inputs.push_back(input ? input->sizes : Dims());
+    }
+    for (const ir::Meta& meta : inferred.outputs) context.outputs.push_back(meta.sizes);
+    def.sbp_rule(context);
+    PyObject* result = PyList_New(0);
+    for (const sbp::Signature& signature : context.signatures) {
+      PyObject* item = Py_BuildValue("(NN)", sbp_list(signature.inputs), sbp_list(signature.outputs));
+      PyList_Append(result, item);
+      Py_XDECREF(item);
+    }
+    return result;
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
 PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kOpMethods[] = {
+    {"__reduce__", op_reduce, METH_NOARGS, nullptr},
+    {"signatures", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_signatures)),
+     METH_FASTCALL | METH_KEYWORDS, "The SBP signatures that the op accepts for these arguments."},
+    {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject make_op_type() {
   PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
