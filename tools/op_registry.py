@@ -6,8 +6,9 @@ linalg, special), visible_outputs.
 """
 
 import importlib
-import importlib.util
 import re
+import sys
+import types
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,13 @@ Op = dict[str, Any]
 
 def load(module_dir: Path | None = None) -> list[Op]:
     """The registry of the thalweg that Python imports, or of the `_native` module in `module_dir`, sorted by name."""
-    if module_dir is None:
-        native = importlib.import_module("thalweg._core._native")
-    else:
-        # By path: during a build the package around the module need not be importable yet.
-        (file,) = module_dir.glob("_native.*.so")
-        spec = importlib.util.spec_from_file_location("thalweg._core._native", file)
-        assert spec is not None and spec.loader is not None, f"{file} is no module"
-        native = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(native)
+    if module_dir is not None:
+        # During a build the package around the modules need not be importable yet: bare ones stand for it.
+        for name, folder in (("thalweg", module_dir.parent), ("thalweg._core", module_dir)):
+            package = types.ModuleType(name)
+            package.__path__ = [str(folder)]
+            sys.modules[name] = package
+    native = importlib.import_module("thalweg._core._native")
     return sorted(native.registry(), key=lambda op: op["name"])
 
 

@@ -37,6 +37,7 @@ pybind11::dict describe(const ir::OpDef& def) {
   if (eager::has_kernel(def)) kernels.append("cpu");
   d["kernels"] = kernels;
   d["exposed"] = exposures(def.exposure);
+  d["visible_outputs"] = def.visible_outputs;
   d["random"] = def.random_key_offset >= 0;
   pybind11::list params;
   for (const ir::Param& param : def.schema.params) params.append(pybind11::make_tuple(param.name, param.type_text));
