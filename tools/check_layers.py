@@ -47,6 +47,7 @@ MAY_USE = {
 DEFINITION_NEVER_SEES = {"device"}
 KERNEL_NEVER_SEES = {"ir", "sbp"}
 PYTHON_HEADERS = ("Python.h", "pybind11/")
+NAMED_UTILS = ("cpp/base/", "python/thalweg/nn/utils", "tests/python/nn/utils")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -182,7 +183,7 @@ def check_names(root: Path) -> list[str]:
     problems = []
     for path in [path for top in ("cpp", "python", "cuda", "tools", "tests") for path in (root / top).rglob("*")]:
         place = path.relative_to(root).as_posix()
-        if re.search(r"(^|_)utils?$", path.stem) and not place.startswith(("cpp/base/", "python/thalweg/nn/utils")):
+        if re.search(r"(^|_)utils?$", path.stem) and not place.startswith(NAMED_UTILS):
             problems.append(f"{place}: nothing is named utils outside cpp/base; name it after what it does")
     return problems
 

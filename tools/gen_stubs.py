@@ -39,7 +39,7 @@ def python_type(param: Param, first: bool) -> str:
 
 
 def result_type(op: Op, outputs: list[tuple[str, str]]) -> str:
-    kinds = [kind for kind, _ in outputs[: op.get("visible_outputs") or None]]
+    kinds = [kind for kind, _ in outputs[: len(op["outputs"])]]
     if not kinds or kinds == ["()"]:
         return "None"
     if kinds[0].endswith("[]"):

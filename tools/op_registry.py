@@ -1,8 +1,8 @@
 """The op registry as the tools see it: the dicts of `thalweg._core._native.registry()` and the schemas in them.
 
-Each dict has: name, schema (its text), doc, family, has_grad, differentiable, no_grad_reason, has_sbp, has_cost,
-has_infer, composite, view, kernels (the backends that have one), exposed (function, method, nn.functional, inplace,
-linalg, special), visible_outputs.
+Each dict has: name, schema (its text), doc, family, has_grad, no_grad_reason, has_sbp, has_cost, has_infer, composite,
+view, kernels (the backends that have one), exposed (function, method, nn.functional, inplace, linalg, special), outputs
+(the names of those that Python returns).
 """
 
 import importlib
