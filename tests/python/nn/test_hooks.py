@@ -92,9 +92,11 @@ def test_backward_hook_leaves_none_where_an_argument_is_no_tensor():
 def test_backward_pre_hook_replaces_the_output_gradient():
     layer = nn.Identity()
     layer.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 3,))
+    seen = []
+    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append(grad_output[0].tolist()))
     x = tw.ones(2, requires_grad=True)
     layer(x).sum().backward()
-    assert x.grad.tolist() == [3.0, 3.0]
+    assert x.grad.tolist() == [3.0, 3.0] and seen == [[3.0, 3.0]]
 
 
 def test_a_backward_hook_that_returns_another_number_is_refused():
