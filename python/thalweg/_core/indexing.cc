@@ -11,9 +11,8 @@ namespace {
 struct Item {
   PyObject* object;   // borrowed
   ir::Value indices;  // of an advanced index
+  int truth = -1;     // of a single bool, Python's or a 0-dim tensor: it adds a dim of size 1 or 0
 };
-
-bool is_bool_index(PyObject* object) { return PyBool_Check(object); }
 
 // A list or array as an index: through thalweg.tensor, which knows every nesting.
 ir::Value to_index_tensor(PyObject* object) {
@@ -22,34 +21,54 @@ ir::Value to_index_tensor(PyObject* object) {
   Py_XDECREF(module);
   if (!result) throw PythonError();
   ir::Value value = handle_of(result);
-  // An empty list is an index of integers, not of floats.
-  if (value->count() == 0 && is_float(value->dtype)) value = ir::op<"cast">(value, DType::kInt64);
   Py_DECREF(result);
   return value;
 }
 
-bool is_advanced(PyObject* object) {
-  if (object == Py_None || object == Py_Ellipsis || PySlice_Check(object) || is_bool_index(object)) return false;
-  if (is_tensor(object)) {
-    const eager::Tensor& tensor = handle_of(object);
-    return !(tensor->rank() == 0 && is_integral(tensor->dtype));
+bool is_mask(const ir::Value& index) { return index->dtype == DType::kBool || index->dtype == DType::kUInt8; }
+
+Item make_item(PyObject* object) {
+  Item item{object, nullptr};
+  if (object == Py_None || object == Py_Ellipsis || PySlice_Check(object)) return item;
+  if (PyBool_Check(object)) {
+    item.truth = object == Py_True;
+    return item;
   }
-  return !PyIndex_Check(object) || PyObject_HasAttrString(object, "__array__");
+  ir::Value indices;
+  if (is_tensor(object)) {
+    indices = handle_of(object);
+  } else if (PyList_Check(object) || PyTuple_Check(object) || PyObject_HasAttrString(object, "__array__")) {
+    indices = to_index_tensor(object);
+    // An empty list is an index of integers, not of floats.
+    if (indices->count() == 0 && is_float(indices->dtype) && !PyObject_HasAttrString(object, "__array__"))
+      indices = ir::op<"cast">(indices, DType::kInt64);
+  } else {
+    return item;  // an int, or refused later
+  }
+  TW_CHECK(kind_of(indices->dtype) <= DTypeKind::kInt, kIndex,
+           "indexing: indices must be integers, bools or slices, got a tensor of dtype ", indices->dtype);
+  if (indices->rank() > 0) {
+    item.indices = indices;
+  } else if (is_mask(indices)) {
+    item.truth = eager::item(eager::tensor_of(indices)).to_int() != 0;
+  } else {
+    // A 0-dim integer selects. One that is no Python object of its own is read here.
+    item.indices = indices;
+  }
+  return item;
 }
 
-// A bare list counts as one index, a tuple as one index for each dim.
+// A tuple is one index for each dim, anything else one index.
 std::vector<Item> split_index(PyObject* index) {
+  if (!PyTuple_Check(index)) return {make_item(index)};
   std::vector<Item> items;
-  if (!PyTuple_Check(index)) return {Item{index, nullptr}};
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) items.push_back({PyTuple_GET_ITEM(index, i), nullptr});
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) items.push_back(make_item(PyTuple_GET_ITEM(index, i)));
   return items;
 }
 
 int64_t dims_used(const Item& item) {
-  if (item.object == Py_None || item.object == Py_Ellipsis || is_bool_index(item.object)) return 0;
-  if (item.indices && (item.indices->dtype == DType::kBool || item.indices->dtype == DType::kUInt8))
-    return item.indices->rank();
-  return 1;
+  if (item.object == Py_None || item.object == Py_Ellipsis || item.truth >= 0) return 0;
+  return item.indices && is_mask(item.indices) ? item.indices->rank() : 1;
 }
 
 ir::Value apply_slice(const ir::Value& x, int64_t dim, PyObject* slice) {
@@ -64,58 +83,85 @@ ir::Value apply_slice(const ir::Value& x, int64_t dim, PyObject* slice) {
 
 struct Indexed {
   ir::Value view;        // after the basic part
-  ir::Values indices;    // one entry a dim up to the last advanced one; null where a dim is taken whole
+  ir::Values indices;    // as the op index takes them: masks as they are, null for a dim taken whole
   bool advanced = false;
 };
+
+// Position `dim` of the view: the part of an index that has been applied.
+class Indexer {
+ public:
+  explicit Indexer(const ir::Value& x) { result_.view = x; }
+
+  void keep(int64_t dims) {
+    dim_ += dims;
+    result_.indices.resize(result_.indices.size() + dims);
+  }
+  void insert_dim() { result_.view = ir::op<"unsqueeze">(result_.view, dim_); }
+  void slice(PyObject* object) {
+    result_.view = apply_slice(result_.view, dim_, object);
+    keep(1);
+  }
+  void advanced(const ir::Value& indices) {
+    result_.indices.push_back(indices);
+    dim_ += is_mask(indices) ? indices->rank() : 1;
+    result_.advanced = true;
+  }
+  void select(int64_t position) {
+    int64_t size = result_.view->size(dim_);
+    TW_CHECK(position >= -size && position < size, kIndex, "indexing: index ", position, " is out of bounds for dim ",
+             dim_, " of size ", size);
+    result_.view = ir::op<"select">(result_.view, dim_, position);
+  }
+  Indexed finish() {
+    auto& indices = result_.indices;
+    while (!indices.empty() && !indices.back()) indices.pop_back();
+    return std::move(result_);
+  }
+
+ private:
+  Indexed result_;
+  int64_t dim_ = 0;
+};
+
+void apply_item(Indexer& indexer, const Item& item) {
+  if (item.object == Py_None) {
+    indexer.insert_dim();
+    indexer.keep(1);
+  } else if (item.truth >= 0) {
+    indexer.insert_dim();
+    indexer.advanced(ir::op<"full">(IntList{item.truth}, 0, DType::kInt64));
+  } else if (PySlice_Check(item.object)) {
+    indexer.slice(item.object);
+  } else if (item.indices && item.indices->rank() > 0) {
+    indexer.advanced(item.indices);
+  } else if (item.indices) {
+    indexer.select(eager::item(eager::tensor_of(item.indices)).to_int());
+  } else {
+    int64_t position = 0;
+    if (!to_int(item.object, &position)) TW_FAIL(kIndex, "indexing: ", Py_TYPE(item.object)->tp_name, " is no index");
+    indexer.select(position);
+  }
+}
 
 Indexed apply_index(const ir::Value& x, PyObject* index) {
   std::vector<Item> items = split_index(index);
   int64_t used = 0;
   int ellipses = 0;
-  for (Item& item : items) {
-    if (is_advanced(item.object)) item.indices = is_tensor(item.object) ? ir::Value(handle_of(item.object))
-                                                                        : to_index_tensor(item.object);
+  for (const Item& item : items) {
     used += dims_used(item);
     ellipses += item.object == Py_Ellipsis;
   }
   TW_CHECK(ellipses <= 1, kIndex, "indexing: only one ellipsis is allowed");
   TW_CHECK(used <= x->rank(), kIndex, "indexing: too many indices for a tensor of dimension ", x->rank(), ": got ",
            used);
-  Indexed result;
-  result.view = x;
-  int64_t dim = 0;
-  auto set_index = [&](int64_t at, const ir::Value& indices) {
-    if (static_cast<int64_t>(result.indices.size()) <= at) result.indices.resize(at + 1);
-    result.indices[at] = indices;
-    result.advanced = true;
-  };
+  Indexer indexer(x);
   for (const Item& item : items) {
-    if (item.object == Py_Ellipsis) {
-      dim += x->rank() - used;
-    } else if (item.object == Py_None) {
-      result.view = ir::op<"unsqueeze">(result.view, dim++);
-    } else if (is_bool_index(item.object)) {
-      // True and False add a dim of size 1 or 0.
-      result.view = ir::op<"unsqueeze">(result.view, dim);
-      int64_t size = item.object == Py_True ? 1 : 0;
-      set_index(dim++, ir::op<"full">(IntList{size}, 0, DType::kInt64));
-    } else if (PySlice_Check(item.object)) {
-      result.view = apply_slice(result.view, dim, item.object);
-      dim++;
-    } else if (item.indices) {
-      set_index(dim, item.indices);
-      dim += dims_used(item);
-      if (dims_used(item) == 0) dim++;
-    } else {
-      int64_t position = 0;
-      if (!to_int(item.object, &position)) TW_FAIL(kIndex, "indexing: ", Py_TYPE(item.object)->tp_name, " is no index");
-      int64_t size = result.view->size(dim);
-      TW_CHECK(position >= -size && position < size, kIndex, "indexing: index ", position,
-               " is out of bounds for dim ", dim, " with size ", size);
-      result.view = ir::op<"select">(result.view, dim, position);
-    }
+    if (item.object == Py_Ellipsis)
+      indexer.keep(x->rank() - used);
+    else
+      apply_item(indexer, item);
   }
-  return result;
+  return indexer.finish();
 }
 
 ir::Value value_to_assign(PyObject* value, DType dtype) {
@@ -159,7 +205,10 @@ int set_item(PyObject* tensor, PyObject* index, PyObject* value) {
     const ir::OpDef& put = ir::registry().get("index_put");
     std::vector<ir::Value> inputs = {indexed.view};
     inputs.insert(inputs.end(), indexed.indices.begin(), indexed.indices.end());
-    inputs.push_back(source->dtype == x->dtype ? source : ir::op<"cast">(source, x->dtype));
+    if (source->dtype != x->dtype) source = ir::op<"cast">(source, x->dtype);
+    // Leading dims of size 1 that the indexed places lack are dropped, as above; a broadcast cannot need them.
+    while (source->rank() > 1 && source->size(0) == 1) source = ir::op<"select">(source, 0, 0);
+    inputs.push_back(source);
     int indices = static_cast<int>(indexed.indices.size());
     const int starts[] = {0, 1, 1 + indices, 2 + indices};
     ir::AttrBox attrs(put.attr_type, put.defaults());
