@@ -168,6 +168,7 @@ class Size(tuple):
 
 cdef tuple _tuple_of(Dims& dims):
     cdef size_t i
+    cdef object item  # untyped, it would be inferred as a C integer, and each use below would make an object of its own
     result = PyTuple_New(<Py_ssize_t>dims.size())
     for i in range(dims.size()):
         item = dims[i]
