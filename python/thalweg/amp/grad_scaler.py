@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
+from thalweg._registry import ops
 
 __all__ = ["GradScaler"]
 
@@ -75,7 +76,7 @@ class GradScaler:
         if any(grad.dtype == tw.float16 for grad in grads):
             raise ValueError("unscale_: gradients of float32 parameters are wanted, got float16")
         with tw.no_grad():
-            self._found_inf[id(optimizer)] = _multi_tensor_unscale(grads, 1.0 / self._scale)
+            self._found_inf[id(optimizer)] = _unscale(grads, 1.0 / self._scale)
 
     def step(self, optimizer, *args, **kwargs):
         """Unscales unless that was done, then `optimizer.step(*args, **kwargs)`, unless gradients overflowed.
@@ -174,11 +175,11 @@ class GradScaler:
         self._growth_tracker = int(state_dict["_growth_tracker"])
 
 
-def _multi_tensor_unscale(grads, factor):
+def _unscale(grads, factor):
     """Multiplies by `factor` in place; returns whether some element is not finite: a bool tensor, None for no grads."""
-    found = None
-    for grad in grads:
-        overflowed = grad.isfinite().all().logical_not()
-        found = overflowed if found is None else found.logical_or(overflowed.to(found.device))
-        grad.mul_(factor)
+    if not grads:
+        return None
+    found = tw.zeros((), dtype=tw.bool, device=grads[0].device)
+    reals = [tw.view_as_real(grad) if grad.is_complex() else grad for grad in grads]
+    ops.multi_tensor_unscale(reals, found, factor=factor)
     return found

@@ -38,6 +38,11 @@ def as_number(value):
     return value.item() if isinstance(value, tw.Tensor) else value
 
 
+def ascending(group, grads):
+    """The gradients to descend along: negated where the group's option maximize is set."""
+    return [-grad for grad in grads] if group["maximize"] else grads
+
+
 def column(states, name):
     """The entry `name` of every state."""
     return [state.get(name) for state in states]

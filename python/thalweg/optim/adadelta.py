@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg.optim._common import as_number, check_modes, check_options, column, with_decay
+from thalweg._registry import ops
+from thalweg.optim._common import as_number, check_modes, check_options, column
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["Adadelta"]
@@ -42,7 +43,7 @@ class Adadelta(Optimizer):
     def _update(self, group, params, grads, states):
         for state in states:
             state["step"] += 1
-        _multi_tensor_adadelta(
+        ops.adadelta_step(
             params,
             grads,
             column(states, "square_avg"),
@@ -51,13 +52,5 @@ class Adadelta(Optimizer):
             rho=group["rho"],
             eps=group["eps"],
             weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )
-
-
-def _multi_tensor_adadelta(params, grads, square_avgs, acc_deltas, *, lr, rho, eps, weight_decay):
-    for param, grad, square, acc_delta in zip(params, grads, square_avgs, acc_deltas):
-        grad = with_decay(grad, param, weight_decay, square.dtype)
-        square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = acc_delta.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
-        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        param.add_(delta, alpha=-lr)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg.optim._common import add_ratio_, as_number, check_modes, check_options, column, next_steps, with_decay
+from thalweg._registry import ops
+from thalweg.optim._common import as_number, check_modes, check_options, column, next_steps
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["Adagrad"]
@@ -43,7 +44,7 @@ class Adagrad(Optimizer):
         return {"step": 0, "sum": tw.full_like(param, complex(start, start) if param.is_complex() else start)}
 
     def _update(self, group, params, grads, states):
-        _multi_tensor_adagrad(
+        ops.adagrad_step(
             params,
             grads,
             column(states, "sum"),
@@ -52,11 +53,5 @@ class Adagrad(Optimizer):
             lr_decay=group["lr_decay"],
             eps=group["eps"],
             weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )
-
-
-def _multi_tensor_adagrad(params, grads, sums, steps, *, lr, lr_decay, eps, weight_decay):
-    for param, grad, total, step in zip(params, grads, sums, steps):
-        grad = with_decay(grad, param, weight_decay, total.dtype)
-        total.addcmul_(grad, grad, value=1)
-        add_ratio_(param, grad, total.sqrt().add_(eps), -lr / (1 + (step - 1) * lr_decay))

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import thalweg as tw
-from thalweg.optim._common import (
-    add_ratio_,
-    as_number,
-    check_betas,
-    check_modes,
-    check_options,
-    column,
-    next_steps,
-    with_decay,
-)
+from thalweg._registry import ops
+from thalweg.optim._common import as_number, check_betas, check_modes, check_options, column, next_steps
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["Adam", "AdamW"]
@@ -62,20 +52,20 @@ class Adam(Optimizer):
 
     def _update(self, group, params, grads, states):
         beta1, beta2 = (as_number(beta) for beta in group["betas"])
-        _multi_tensor_adam(
+        ops.adam_step(
             params,
             grads,
             column(states, "exp_avg"),
             column(states, "exp_avg_sq"),
-            column(states, "max_exp_avg_sq"),
+            column(states, "max_exp_avg_sq") if group["amsgrad"] else [],
             next_steps(states),
             lr=as_number(group["lr"]),
             beta1=beta1,
             beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            amsgrad=group["amsgrad"],
+            eps=as_number(group["eps"]),
+            weight_decay=as_number(group["weight_decay"]),
             decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
         )
 
 
@@ -93,21 +83,3 @@ class AdamW(Adam):
             params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
             differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
         )  # fmt: skip
-
-
-def _multi_tensor_adam(
-    params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, *, lr, beta1, beta2, eps, weight_decay, amsgrad,
-    decoupled,
-):  # fmt: skip
-    """Updates params and moments in place; the arithmetic is in the moments' dtype."""
-    for param, grad, mean, square, largest, step in zip(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps):
-        if decoupled and weight_decay:
-            param.mul_(1 - lr * weight_decay)
-        grad = with_decay(grad, param, 0 if decoupled else weight_decay, mean.dtype)
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        if amsgrad:
-            largest.copy_(tw.maximum(largest, square))
-            square = largest
-        root = square.sqrt().div_(math.sqrt(1 - beta2**step)).add_(eps)
-        add_ratio_(param, mean, root, -lr / (1 - beta1**step))

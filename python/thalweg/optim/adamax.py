@@ -6,6 +6,7 @@ import thalweg as tw
 from thalweg.optim._common import (
     add_ratio_,
     as_number,
+    ascending,
     check_betas,
     check_modes,
     check_options,
@@ -44,7 +45,7 @@ class Adamax(Optimizer):
         beta1, beta2 = group["betas"]
         _multi_tensor_adamax(
             params,
-            grads,
+            ascending(group, grads),
             column(states, "exp_avg"),
             column(states, "exp_inf"),
             next_steps(states),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg.optim._common import as_number, check_modes, check_options, column, next_steps, with_decay
+from thalweg.optim._common import as_number, ascending, check_modes, check_options, column, next_steps, with_decay
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["ASGD"]
@@ -42,7 +42,7 @@ class ASGD(Optimizer):
         etas, mus = column(states, "eta"), column(states, "mu")
         _multi_tensor_asgd(
             params,
-            grads,
+            ascending(group, grads),
             column(states, "ax"),
             [as_number(eta) for eta in etas],
             [as_number(mu) for mu in mus],

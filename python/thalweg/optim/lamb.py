@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import thalweg as tw
+from thalweg._registry import ops
 from thalweg.optim._common import as_number, check_betas, check_modes, check_options, column, next_steps
 from thalweg.optim.optimizer import Optimizer
 
@@ -43,7 +42,7 @@ class LAMB(Optimizer):
 
     def _update(self, group, params, grads, states):
         beta1, beta2 = group["betas"]
-        _multi_tensor_lamb(
+        ops.lamb_step(
             params,
             grads,
             column(states, "exp_avg"),
@@ -54,18 +53,5 @@ class LAMB(Optimizer):
             beta2=beta2,
             eps=group["eps"],
             weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )
-
-
-def _multi_tensor_lamb(params, grads, exp_avgs, exp_avg_sqs, steps, *, lr, beta1, beta2, eps, weight_decay):
-    for param, grad, mean, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, steps):
-        grad = grad.to(mean.dtype)
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        root = square.sqrt().div_(math.sqrt(1 - beta2**step)).add_(eps)
-        update = mean.div(1 - beta1**step).div_(root)
-        if weight_decay:
-            update.add_(param, alpha=weight_decay)
-        size, length = tw.linalg.vector_norm(param.to(mean.dtype)), tw.linalg.vector_norm(update)
-        ratio = tw.where((size > 0) & (length > 0), size / length, tw.ones_like(size))
-        param.add_(update.mul_(ratio), alpha=-lr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
+from thalweg._registry import ops
 from thalweg.optim._common import as_number, check_betas, check_modes, check_options, column
 from thalweg.optim.optimizer import Optimizer
 
@@ -39,7 +40,7 @@ class Lion(Optimizer):
 
     def _update(self, group, params, grads, states):
         beta1, beta2 = group["betas"]
-        _multi_tensor_lion(
+        ops.lion_step(
             params,
             grads,
             column(states, "exp_avg"),
@@ -47,13 +48,5 @@ class Lion(Optimizer):
             beta1=beta1,
             beta2=beta2,
             weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )
-
-
-def _multi_tensor_lion(params, grads, exp_avgs, *, lr, beta1, beta2, weight_decay):
-    for param, grad, mean in zip(params, grads, exp_avgs):
-        grad = grad.to(mean.dtype)
-        if weight_decay:
-            param.mul_(1 - lr * weight_decay)
-        param.add_(mean.lerp(grad, 1 - beta1).sign_(), alpha=-lr)
-        mean.lerp_(grad, 1 - beta2)

@@ -6,6 +6,7 @@ import thalweg as tw
 from thalweg.optim._common import (
     add_ratio_,
     as_number,
+    ascending,
     check_betas,
     check_modes,
     check_options,
@@ -57,7 +58,7 @@ class NAdam(Optimizer):
             factors.append(((1 - mu) / (1 - product), mu_next / (1 - product * mu_next)))
         _multi_tensor_nadam(
             params,
-            grads,
+            ascending(group, grads),
             column(states, "exp_avg"),
             column(states, "exp_avg_sq"),
             factors,

@@ -22,7 +22,7 @@ class Optimizer:
         defaults: the options of groups that do not state them.
 
     A subclass gives `_new_state(param, group)`, the first state of a parameter as a dict, and `_update(group, params,
-    grads, states)`, which hands the lists to one function that works on all tensors of the group.
+    grads, states)`, which works on all tensors of the group at once; it also sees to the option `maximize`.
 
     Errors: TypeError for what is no tensor, ValueError for no parameter, a non-leaf, or one given twice.
 
@@ -145,7 +145,7 @@ class Optimizer:
             if not state:
                 state.update(self._new_state(param, group))
             params.append(param)
-            grads.append(-grad if group.get("maximize") else grad)
+            grads.append(grad)
             states.append(state)
         if not params:
             return

@@ -8,6 +8,7 @@ import thalweg as tw
 from thalweg.optim._common import (
     add_ratio_,
     as_number,
+    ascending,
     check_betas,
     check_modes,
     check_options,
@@ -48,7 +49,7 @@ class RAdam(Optimizer):
         beta1, beta2 = group["betas"]
         _multi_tensor_radam(
             params,
-            grads,
+            ascending(group, grads),
             column(states, "exp_avg"),
             column(states, "exp_avg_sq"),
             next_steps(states),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg.optim._common import add_ratio_, as_number, check_modes, check_options, column, with_decay
+from thalweg._registry import ops
+from thalweg.optim._common import as_number, check_modes, check_options, column
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["RMSprop"]
@@ -44,35 +45,16 @@ class RMSprop(Optimizer):
     def _update(self, group, params, grads, states):
         for state in states:
             state["step"] += 1
-        _multi_tensor_rmsprop(
+        ops.rmsprop_step(
             params,
             grads,
             column(states, "square_avg"),
-            column(states, "grad_avg"),
-            column(states, "momentum_buffer"),
+            column(states, "grad_avg") if group["centered"] else [],
+            column(states, "momentum_buffer") if group["momentum"] > 0 else [],
             lr=as_number(group["lr"]),
             alpha=group["alpha"],
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             momentum=group["momentum"],
-            centered=group["centered"],
+            maximize=group["maximize"],
         )
-
-
-def _multi_tensor_rmsprop(
-    params, grads, square_avgs, grad_avgs, momentum_buffers, *, lr, alpha, eps, weight_decay, momentum, centered
-):
-    for param, grad, square, mean, buffer in zip(params, grads, square_avgs, grad_avgs, momentum_buffers):
-        grad = with_decay(grad, param, weight_decay, square.dtype)
-        square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if centered:
-            mean.lerp_(grad, 1 - alpha)
-            root = square.addcmul(mean, mean, value=-1).sqrt_()
-        else:
-            root = square.sqrt()
-        root.add_(eps)
-        if momentum > 0:
-            buffer.mul_(momentum).addcdiv_(grad, root)
-            param.add_(buffer, alpha=-lr)
-        else:
-            add_ratio_(param, grad, root, -lr)

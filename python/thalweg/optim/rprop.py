@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg.optim._common import as_number, check_modes, check_options, column
+from thalweg.optim._common import as_number, ascending, check_modes, check_options, column
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["Rprop"]
@@ -46,7 +46,12 @@ class Rprop(Optimizer):
         for state in states:
             state["step"] += 1
         _multi_tensor_rprop(
-            params, grads, column(states, "prev"), column(states, "step_size"), group["etas"], group["step_sizes"]
+            params,
+            ascending(group, grads),
+            column(states, "prev"),
+            column(states, "step_size"),
+            group["etas"],
+            group["step_sizes"],
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from thalweg.optim._common import as_number, check_modes, check_options, column, with_decay
+import thalweg as tw
+from thalweg._registry import ops
+from thalweg.optim._common import as_number, check_modes, check_options
 from thalweg.optim.optimizer import Optimizer
 
 __all__ = ["SGD"]
@@ -49,32 +51,23 @@ class SGD(Optimizer):
         return {"momentum_buffer": None} if group["momentum"] else {}
 
     def _update(self, group, params, grads, states):
-        buffers = _multi_tensor_sgd(
+        buffers, fresh = [], []
+        if group["momentum"]:
+            for state, param in zip(states, params):
+                buffer = state.get("momentum_buffer")
+                fresh.append(int(buffer is None))
+                if buffer is None:
+                    buffer = state["momentum_buffer"] = tw.zeros_like(param)
+                buffers.append(buffer)
+        ops.sgd_step(
             params,
             grads,
-            column(states, "momentum_buffer"),
+            buffers,
+            fresh,
             lr=as_number(group["lr"]),
             momentum=group["momentum"],
             dampening=group["dampening"],
             weight_decay=as_number(group["weight_decay"]),
             nesterov=group["nesterov"],
+            maximize=group["maximize"],
         )
-        if group["momentum"]:
-            for state, buffer in zip(states, buffers):
-                state["momentum_buffer"] = buffer
-
-
-def _multi_tensor_sgd(params, grads, momentum_buffers, *, lr, momentum, dampening, weight_decay, nesterov):
-    """Updates params in place; returns the momentum buffers, which the first step makes."""
-    buffers = []
-    for param, grad, buffer in zip(params, grads, momentum_buffers):
-        grad = with_decay(grad, param, weight_decay, None if buffer is None else buffer.dtype)
-        if momentum:
-            if buffer is None:
-                buffer = grad.clone()
-            else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
-            grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
-        buffers.append(buffer)
-        param.add_(grad, alpha=-lr)
-    return buffers

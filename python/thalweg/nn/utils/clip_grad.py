@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import thalweg as tw
+from thalweg._registry import ops
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -24,8 +25,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     tensors = [tensors] if isinstance(tensors, tw.Tensor) else list(tensors)
     if not tensors:
         return tw.tensor(0.0)
-    norms = _multi_tensor_norms(tensors, float(norm_type))
-    total = tw.linalg.vector_norm(norms, float(norm_type))
+    with tw.no_grad():
+        sizes = [tensor.abs() if tensor.is_complex() else tensor for tensor in tensors]
+        total = ops.multi_tensor_norm(sizes, p=float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise ValueError(f"get_total_norm: a finite norm is wanted, got {total.item()}")
     return total
@@ -35,9 +37,9 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales the parameters' gradients in place by min(1, max_norm / (total_norm + 1e-6))."""
     grads = _grads(parameters)
     if grads:
-        # No branch on the norm's value: that would wait for the device.
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        _multi_tensor_scale(grads, factor)
+        with tw.no_grad():
+            reals = [tw.view_as_real(grad) if grad.is_complex() else grad for grad in grads]
+            ops.multi_tensor_clip(reals, total_norm, max_norm=float(max_norm))
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -58,9 +60,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     [0.6, 0.8]
     """
     parameters = _unique(parameters)
-    with tw.no_grad():
-        total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
-        clip_grads_with_norm_(parameters, max_norm, total)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 
@@ -79,12 +80,3 @@ def _unique(parameters):
 
 def _grads(parameters):
     return [parameter.grad for parameter in _unique(parameters) if parameter.grad is not None]
-
-
-def _multi_tensor_norms(tensors, norm_type):
-    return tw.stack([tw.linalg.vector_norm(tensor, norm_type).to(tensors[0].device) for tensor in tensors])
-
-
-def _multi_tensor_scale(tensors, factor):
-    for tensor in tensors:
-        tensor.mul_(factor.to(tensor.device))
