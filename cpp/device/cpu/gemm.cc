@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/error.h"
 #include "device/cpu/parallel.h"
 
 namespace tw::device {
 
 namespace {
 
-// Flops that are worth handing to another thread: some 20 µs of work.
-constexpr double kFlopsPerPiece = 2e6;
+// Flops that are worth handing to another thread, some 50 µs of work; and above the size up to which BLAS has kernels
+// for small products, so that a product and its pieces are computed alike.
+constexpr double kFlopsPerPiece = 4e6;
+constexpr int64_t kIntMax = 0x7fffffff;  // BLAS counts in 32 bits
 
 void call_blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float* a, int lda,
                const float* b, int ldb, float beta, float* c, int ldc) {
@@ -47,27 +50,78 @@ BlasOperand<T> blas_operand(const Matrix<T>& matrix, int64_t rows, int64_t colum
   return {CblasTrans, static_cast<int>(std::max(columns == 1 ? rows : matrix.column_stride, int64_t{1}))};
 }
 
+void call_gemv(CBLAS_TRANSPOSE t, int rows, int columns, float alpha, const float* a, int lda, const float* x, int incx,
+               float beta, float* y, int incy) {
+  scipy_cblas_sgemv(CblasRowMajor, t, rows, columns, alpha, a, lda, x, incx, beta, y, incy);
+}
+void call_gemv(CBLAS_TRANSPOSE t, int rows, int columns, double alpha, const double* a, int lda, const double* x,
+               int incx, double beta, double* y, int incy) {
+  scipy_cblas_dgemv(CblasRowMajor, t, rows, columns, alpha, a, lda, x, incx, beta, y, incy);
+}
+void call_gemv(CBLAS_TRANSPOSE t, int rows, int columns, std::complex<float> alpha, const std::complex<float>* a,
+               int lda, const std::complex<float>* x, int incx, std::complex<float> beta, std::complex<float>* y,
+               int incy) {
+  scipy_cblas_cgemv(CblasRowMajor, t, rows, columns, &alpha, a, lda, x, incx, &beta, y, incy);
+}
+void call_gemv(CBLAS_TRANSPOSE t, int rows, int columns, std::complex<double> alpha, const std::complex<double>* a,
+               int lda, const std::complex<double>* x, int incx, std::complex<double> beta, std::complex<double>* y,
+               int incy) {
+  scipy_cblas_zgemv(CblasRowMajor, t, rows, columns, &alpha, a, lda, x, incx, &beta, y, incy);
+}
+
+// y[m] = alpha · a[m, k] x[k] + beta · y
+template <class T>
+void gemv(int m, int k, T alpha, Matrix<T> a, const T* x, int64_t x_stride, T beta, T* y, int64_t y_stride) {
+  auto matrix = blas_operand(a, m, k);
+  bool by_rows = matrix.transpose == CblasNoTrans;
+  call_gemv(matrix.transpose, by_rows ? m : k, by_rows ? k : m, alpha, a.data, matrix.leading, x,
+            k == 1 ? 1 : static_cast<int>(x_stride), beta, y, m == 1 ? 1 : static_cast<int>(y_stride));
+}
+
+// One call of BLAS, on this thread.
+template <class T>
+void gemm_piece(int m, int n, int k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride) {
+  if (n == 1) return gemv(m, k, alpha, a, b.data, b.row_stride, beta, c, c_stride);
+  if (m == 1) return gemv(n, k, alpha, {b.data, b.column_stride, b.row_stride}, a.data, a.column_stride, beta, c, 1);
+  auto left = blas_operand(a, m, k), right = blas_operand(b, k, n);
+  call_blas(left.transpose, right.transpose, m, n, k, alpha, a.data, left.leading, b.data, right.leading, beta, c,
+            static_cast<int>(c_stride));
+}
+
+// Without products to add: c = beta · c.
+template <class T>
+void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) c[i * c_stride + j] = beta == T(0) ? T(0) : beta * c[i * c_stride + j];
+}
+
 }  // namespace
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride) {
+  static const bool single [[maybe_unused]] = (scipy_openblas_set_num_threads(1), true);
   if (m == 0 || n == 0) return;
-  auto left = blas_operand(a, m, k), right = blas_operand(b, k, n);
-  // Cut the longer side of the result; pieces end at multiples of 16, where BLAS kernels are whole.
+  if (k == 0) return scale(m, n, beta, c, c_stride);
+  TW_CHECK(std::max({m, n, k, c_stride}) <= kIntMax, kValue, "matmul: sizes up to ", kIntMax, " are wanted, got ", m,
+           ", ", n, " and ", k);
+  // Cut the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the last
+  // takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the cuts.
   bool by_rows = m >= n;
-  int64_t units = ((by_rows ? m : n) + 15) / 16;
-  double flops_per_unit = 2.0 * static_cast<double>(m) * n * k / static_cast<double>(units);
-  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(kFlopsPerPiece / std::max(flops_per_unit, 1.0)));
+  int64_t length = by_rows ? m : n, units = std::max<int64_t>(1, length / 16);
+  double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   // One large piece a thread: BLAS packs its operands once a call.
-  grain = std::max(grain, (units + num_threads() - 1) / num_threads());
-  parallel_for(0, units, grain, [&](int64_t first, int64_t last) {
-    int64_t from = first * 16, to = std::min(last * 16, by_rows ? m : n);
-    const T* a_at = by_rows ? a.data + from * a.row_stride : a.data;
-    const T* b_at = by_rows ? b.data : b.data + from * b.column_stride;
-    T* c_at = by_rows ? c + from * c_stride : c + from;
-    int rows = static_cast<int>(by_rows ? to - from : m), columns = static_cast<int>(by_rows ? n : to - from);
-    call_blas(left.transpose, right.transpose, rows, columns, static_cast<int>(k), alpha, a_at, left.leading, b_at,
-              right.leading, beta, c_at, static_cast<int>(c_stride));
+  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerPiece), 1,
+                                       std::min<int64_t>(units, num_threads()));
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
+    if (by_rows) {
+      gemm_piece<T>(static_cast<int>(to - from), static_cast<int>(n), static_cast<int>(k), alpha,
+                    {a.data + from * a.row_stride, a.row_stride, a.column_stride}, b, beta, c + from * c_stride,
+                    c_stride);
+    } else {
+      gemm_piece<T>(static_cast<int>(m), static_cast<int>(to - from), static_cast<int>(k), alpha, a,
+                    {b.data + from * b.column_stride, b.row_stride, b.column_stride}, beta, c + from, c_stride);
+    }
   });
 }
 

@@ -1,7 +1,8 @@
 // mm and bmm, the matrix products that vendor libraries compute, and matmul, which brings every rank to them.
 //
+// broadcast_mm is bmm with leading dims of any number that broadcast: nothing expanded is ever copied.
 //   matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [...,M,K]·[...,K,N] → [...,M,N] with leading dims broadcast
-#include "ir/emitter.h"
+#include "ops/linalg/product.h"
 
 namespace tw::ops {
 
@@ -9,18 +10,13 @@ using namespace ir;
 
 namespace {
 
-void check_product(InferContext& c, const ValueImpl& a, const ValueImpl& b) {
-  TW_CHECK(a.dtype == b.dtype, kRuntime, c.op, ": both inputs must have one dtype, got ", a.dtype, " and ", b.dtype);
-  TW_CHECK(!is_bool(a.dtype), kNotImplemented, c.op, ": dtype bool is not supported");
-}
-
 void infer_mm(InferContext& c) {
   const auto &a = c.in(0), &b = c.in(1);
   TW_CHECK(a.rank() == 2 && b.rank() == 2, kRuntime, c.op, ": two matrices are wanted, got shapes ", a.sizes, " and ",
            b.sizes);
   TW_CHECK(a.size(1) == b.size(0), kRuntime, c.op, ": the inner sizes differ: input is ", a.sizes, ", mat2 is ",
            b.sizes);
-  check_product(c, a, b);
+  check_factors(a, b, c.op);
   c.output(a.dtype, {a.size(0), b.size(1)});
 }
 
@@ -30,11 +26,22 @@ void infer_bmm(InferContext& c) {
            a.sizes, " and ", b.sizes);
   TW_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), kRuntime, c.op,
            ": batch or inner sizes differ: input is ", a.sizes, ", mat2 is ", b.sizes);
-  check_product(c, a, b);
+  check_factors(a, b, c.op);
   c.output(a.dtype, {a.size(0), a.size(1), b.size(2)});
 }
 
-Value adjoint(const Value& matrix) { return conj(op<"transpose">(matrix, -2, -1)); }
+Dims leading(const Dims& sizes) { return Dims(sizes.begin(), sizes.end() - 2); }
+
+void infer_broadcast_mm(InferContext& c) {
+  const auto &a = c.in(0), &b = c.in(1);
+  TW_CHECK(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), kRuntime,
+           c.op, ": the inner sizes differ: input is ", a.sizes, ", other is ", b.sizes);
+  check_factors(a, b, c.op);
+  Dims sizes = broadcast_sizes(leading(a.sizes), leading(b.sizes), "matmul");
+  sizes.push_back(a.size(-2));
+  sizes.push_back(b.size(-1));
+  c.output(a.dtype, sizes);
+}
 
 template <OpName kProduct>
 void product_grad(GradContext& c) {
@@ -47,17 +54,6 @@ Dims without(const Dims& sizes, size_t dim) {
   result.erase(result.begin() + dim);
   return result;
 }
-
-// [..., M, K] → [batch, M, K] with leading dims expanded to `lead`.
-Value as_batch(const Value& x, const Dims& lead, int64_t batch) {
-  Dims full = lead;
-  full.push_back(x->size(-2));
-  full.push_back(x->size(-1));
-  Value expanded = x->sizes == full ? x : op<"expand">(x, full);
-  return op<"reshape">(expanded, IntList{batch, x->size(-2), x->size(-1)});
-}
-
-Dims leading(const Value& x) { return Dims(x->sizes.begin(), x->sizes.end() - 2); }
 
 Values expand_matmul(const Values& inputs, const void*) {
   Value a = inputs[0], b = inputs[1];
@@ -75,18 +71,12 @@ Values expand_matmul(const Values& inputs, const void*) {
   Value result;
   if (b->rank() == 2) {  // fold the leading dims of a into rows: one large product
     Dims sizes = a->sizes;
-    Value rows = a->rank() == 2 ? a : op<"reshape">(a, IntList{a->count() / std::max<int64_t>(1, inner), inner});
-    if (inner == 0) rows = op<"reshape">(a, IntList{numel(leading(a)) * a->size(-2), 0});
+    Value rows = a->rank() == 2 ? a : op<"reshape">(a, IntList{numel(without(sizes, sizes.size() - 1)), inner});
     sizes.back() = b->size(1);
     result = op<"mm">(rows, b);
     if (result->sizes != sizes) result = op<"reshape">(result, sizes);
   } else {
-    Dims lead = broadcast_sizes(leading(a), leading(b), "matmul");
-    int64_t batch = numel(lead);
-    result = op<"bmm">(as_batch(a, lead, batch), as_batch(b, lead, batch));
-    lead.push_back(a->size(-2));
-    lead.push_back(b->size(-1));
-    if (result->sizes != lead) result = op<"reshape">(result, lead);
+    result = op<"broadcast_mm">(a, b);
   }
   if (row) result = op<"reshape">(result, without(result->sizes, result->rank() - 2));
   if (column) result = op<"reshape">(result, without(result->sizes, result->rank() - 1));
@@ -96,8 +86,15 @@ Values expand_matmul(const Values& inputs, const void*) {
 void sbp_mm(sbp::RuleContext& c) { sbp::add_einsum(c, "mk,kn->mn"); }
 void sbp_bmm(sbp::RuleContext& c) { sbp::add_einsum(c, "bmk,bkn->bmn"); }
 
-Cost product_cost(const CostContext& c) {
-  return {2.0 * c.output_count() * static_cast<double>(c.inputs[0].sizes.back()), c.bytes(), 0};
+void sbp_broadcast_mm(sbp::RuleContext& c) {
+  int64_t rank = static_cast<int64_t>(c.outputs[0].size());
+  for (int64_t dim = 0; dim < rank - 2; dim++) c.add_aligned_split(dim);
+  int64_t a = static_cast<int64_t>(c.inputs[0].size()), b = static_cast<int64_t>(c.inputs[1].size());
+  c.add({{sbp::split(a - 2), sbp::broadcast()}, {sbp::split(rank - 2)}});
+  c.add({{sbp::broadcast(), sbp::split(b - 1)}, {sbp::split(rank - 1)}});
+  c.add({{sbp::split(a - 1), sbp::split(b - 2)}, {sbp::partial()}});
+  c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
+  c.add({{sbp::broadcast(), sbp::partial()}, {sbp::partial()}});
 }
 
 }  // namespace
@@ -109,7 +106,7 @@ void define_matmul(OpRegistry& r) {
       .grad("input(mat2) mat2(input)", product_grad<"mm">)
       .autocast(Autocast::kLow)
       .sbp(sbp_mm)
-      .cost(product_cost)
+      .cost(product_cost<>)
       .expose(kFunction | kMethod);
   r.op("bmm(Tensor input, Tensor mat2) -> Tensor")
       .doc("The products of two batches of matrices.")
@@ -117,8 +114,14 @@ void define_matmul(OpRegistry& r) {
       .grad("input(mat2) mat2(input)", product_grad<"bmm">)
       .autocast(Autocast::kLow)
       .sbp(sbp_bmm)
-      .cost(product_cost)
+      .cost(product_cost<>)
       .expose(kFunction | kMethod);
+  r.op("broadcast_mm(Tensor input, Tensor other) -> Tensor")
+      .doc("The products of two batches of matrices whose leading dims broadcast.")
+      .infer(infer_broadcast_mm)
+      .grad("input(other) other(input)", product_grad<"broadcast_mm">)
+      .sbp(sbp_broadcast_mm)
+      .cost(product_cost<>);
   r.op("matmul(Tensor input, Tensor other) -> Tensor")
       .doc("The matrix product of two tensors of any rank but 0; leading dims broadcast.")
       .expand(expand_matmul)

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "base/scalar.h"
+
+namespace tw::ops {
+
+struct BetaAlphaAttrs {
+  Scalar beta;
+  Scalar alpha;
+};
+
+}  // namespace tw::ops
