@@ -1,0 +1,45 @@
+// The sizes of one convolution, as kernels count them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/dims.h"
+
+namespace tw::ops {
+
+// A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all contiguous; three spatial dims, the
+// leading ones 1 where there are fewer.
+struct ConvGeometry {
+  int64_t images, groups, in_channels, out_channels;
+  std::array<int64_t, 3> in, out, kernel, stride, padding, dilation;
+  int dims;  // 1 to 3
+
+  int64_t in_positions() const { return in[0] * in[1] * in[2]; }
+  int64_t out_positions() const { return out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t weight_count() const { return out_channels * (in_channels / groups) * taps(); }
+  int64_t padding_after(int i) const {
+    return (out[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - in[i] - padding[i];
+  }
+};
+
+// From shapes of x, w and y and lists with one number a spatial dim.
+inline ConvGeometry conv_geometry(const Dims& x, const Dims& w, const Dims& y, const IntList& stride,
+                                  const IntList& padding, const IntList& dilation, int64_t groups) {
+  ConvGeometry g{x[0], groups, x[1], y[1], {}, {}, {}, {}, {}, {}, static_cast<int>(stride.size())};
+  g.in = g.out = g.kernel = g.stride = g.dilation = {1, 1, 1};
+  g.padding = {0, 0, 0};
+  for (int i = 0; i < g.dims; i++) {
+    int at = 3 - g.dims + i;
+    g.in[at] = x[i + 2];
+    g.out[at] = y[i + 2];
+    g.kernel[at] = w[i + 2];
+    g.stride[at] = stride[i];
+    g.padding[at] = padding[i];
+    g.dilation[at] = dilation[i];
+  }
+  return g;
+}
+
+}  // namespace tw::ops
