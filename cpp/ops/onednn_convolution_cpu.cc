@@ -224,6 +224,9 @@ struct Cuts {
 Cuts cuts_of(ConvDirection direction, const ConvGeometry& g) {
   int64_t image_bytes = 4 * (g.in_channels * g.in_positions() + g.out_channels * g.out_positions());
   int64_t split = splits_output(direction) ? g.out_channels : g.in_channels;
+  // Weights larger than all images are read once: parts of the channels, each over all images.
+  if (g.groups == 1 && split >= 128 && 4 * g.weight_count() > image_bytes * g.images)
+    return {g.images, std::max<int64_t>(64, (split / 8 + 15) / 16 * 16)};
   int64_t images = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(1, image_bytes), 1,
                                        std::max<int64_t>(1, g.images / 4));
   int64_t chunks = (g.images + images - 1) / images;
