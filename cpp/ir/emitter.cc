@@ -86,11 +86,11 @@ void call(const OpDef& def, std::span<const Arg> args, Values* outputs) {
 Value operator+(const Value& a, const Value& b) { return op<"add">(a, b); }
 Value operator-(const Value& a, const Value& b) { return op<"sub">(a, b); }
 Value operator*(const Value& a, const Value& b) { return op<"mul">(a, b); }
-Value operator/(const Value& a, const Value& b) { return op<"div">(a, b); }
+Value operator/(const Value& a, const Value& b) { return op<"true_divide">(a, b); }
 Value operator+(const Value& a, double b) { return op<"add">(a, b); }
 Value operator-(const Value& a, double b) { return op<"sub">(a, b); }
 Value operator*(const Value& a, double b) { return op<"mul">(a, b); }
-Value operator/(const Value& a, double b) { return op<"div">(a, b); }
+Value operator/(const Value& a, double b) { return op<"true_divide">(a, b); }
 Value operator-(double a, const Value& b) { return op<"rsub">(b, a); }
 Value operator-(const Value& a) { return op<"neg">(a); }
 Value conj(const Value& a) { return is_complex(a->dtype) ? op<"conj">(a) : a; }

@@ -189,7 +189,7 @@ cdef const OpDef* _op(const char* name):
 cdef const OpDef* _add = _op("add")
 cdef const OpDef* _sub = _op("sub")
 cdef const OpDef* _mul = _op("mul")
-cdef const OpDef* _div = _op("div")
+cdef const OpDef* _div = _op("true_divide")
 cdef const OpDef* _floor_divide = _op("floor_divide")
 cdef const OpDef* _remainder = _op("remainder")
 cdef const OpDef* _pow = _op("pow")

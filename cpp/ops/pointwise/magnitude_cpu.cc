@@ -1,0 +1,74 @@
+// One pass; floor: the operands' bytes over the bandwidth. Complex forms call the C library.
+#include <cmath>
+
+#include "device/cpu/loops.h"
+
+namespace tw::ops {
+
+using namespace device;
+
+namespace {
+
+template <class T>
+TW_INLINE T size_of_real(T a) {
+  if constexpr (std::is_floating_point_v<T>) return std::abs(a);
+  else return a < 0 ? static_cast<T>(-a) : a;
+}
+
+void abs_kernel(KernelContext& k) {
+  dispatch_number(k.in(0).dtype, k.op, [&]<class T>() {
+    if constexpr (is_complex_type<T>) {
+      unary_loop<T, typename T::value_type>(k, [](T a) { return std::abs(a); });
+    } else {
+      unary_loop<T, T>(k, [](compute_t<T> a) { return size_of_real(a); });
+    }
+  });
+}
+
+template <class T>
+TW_INLINE T direction(T a) {
+  if constexpr (is_complex_type<T>) {
+    auto size = std::abs(a);
+    return size == 0 ? T(0) : a / size;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return a != a ? T(0) : T((a > 0) - (a < 0));
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return a != 0;
+  } else {
+    return static_cast<T>((a > 0) - (a < 0));
+  }
+}
+
+void sgn_kernel(KernelContext& k) {
+  dispatch_all(k.in(0).dtype, k.op, [&]<class T>() {
+    unary_loop<T, T>(k, [](compute_t<T> a) { return direction(a); });
+  });
+}
+
+void angle_kernel(KernelContext& k) {
+  dispatch_all(k.in(0).dtype, k.op, [&]<class T>() {
+    if constexpr (is_complex_type<T>) {
+      unary_loop<T, typename T::value_type>(k, [](T a) { return std::arg(a); });
+    } else if constexpr (is_float_type<T>) {
+      using C = compute_t<T>;
+      unary_loop<T, T>(k, [](C a) { return a != a ? a : a < 0 ? C(M_PI) : C(0); });
+    } else {
+      dispatch_float(k.out().dtype, k.op, [&]<class Out>() {
+        using C = compute_t<Out>;
+        if constexpr (std::is_signed_v<T>) unary_loop<T, Out>(k, [](T a) { return a < 0 ? C(M_PI) : C(0); });
+        else nullary_loop<Out>(k.out(), [] { return C(0); });
+      });
+    }
+  });
+}
+
+}  // namespace
+
+void kernels_magnitude(KernelTable& table) {
+  table.add("abs", abs_kernel);
+  table.add("sign", sgn_kernel);
+  table.add("sgn", sgn_kernel);
+  table.add("angle", angle_kernel);
+}
+
+}  // namespace tw::ops
