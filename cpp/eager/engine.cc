@@ -47,6 +47,7 @@ class Run {
   Entry& entry_of(const Ref<Node>& node);
   void visit(Entry& entry);
   void watch(Entry& entry);
+  void run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads);
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
   bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }
 
@@ -125,8 +126,7 @@ void Run::check_grads(const Node& node, const std::vector<Tensor>& grads) {
   for (size_t i = 0; i < grads.size(); i++) {
     if (!grads[i] || !is_float(grads[i]->dtype)) continue;
     ir::Value bad = ir::op<"any">(ir::op<"isnan">(ir::Value(grads[i])));
-    TW_CHECK(!item(tensor_of(bad)).to_bool(), kRuntime, node.name(), ": backward returned nan in gradient ", i,
-             node.origin ? "; the forward op was called at\n" + *node.origin : std::string());
+    TW_CHECK(!item(tensor_of(bad)).to_bool(), kRuntime, node.name(), ": backward returned nan in gradient ", i);
   }
 }
 
@@ -146,6 +146,16 @@ void Run::watch(Entry& entry) {
     if (target.node == entry.node.get()) captured[target.input] = entry.grads[target.input_nr];
 }
 
+void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) {
+  try {
+    node.backward(grads, input_grads);
+    check_grads(node, input_grads);
+  } catch (const Error& error) {
+    if (!node.origin) throw;
+    throw Error(error.kind(), cat(error.what(), "\nthe forward op was called at\n", *node.origin));
+  }
+}
+
 void Run::visit(Entry& entry) {
   Ref<Node> node = entry.node;
   watch(entry);
@@ -155,9 +165,8 @@ void Run::visit(Entry& entry) {
   if (node->hooks) node->hooks->before(grads);
   std::vector<Tensor> kept = node->hooks ? grads : std::vector<Tensor>();
   std::vector<Tensor> input_grads(node->edges.size());
-  node->backward(grads, input_grads);
+  run_node(*node, grads, input_grads);
   if (node->hooks) node->hooks->after(input_grads, kept);
-  check_grads(*node, input_grads);
   if (!options_.retain_graph) node->release();
   for (size_t i = 0; i < input_grads.size(); i++) send(node->edges[i], std::move(input_grads[i]));
 }

@@ -11,26 +11,20 @@ template <class T>
 class FreeListed {
  public:
   static void* operator new(size_t size) {
-    List& list = local();
-    if (size == sizeof(T) && list.head) {
-      Item* item = list.head;
-      list.head = item->next;
-      list.count--;
-      return item;
-    }
-    return ::operator new(size);
+    if (size != sizeof(T) || !list_.head) return ::operator new(size);
+    Item* item = list_.head;
+    list_.head = item->next;
+    list_.count--;
+    return item;
   }
   static void operator delete(void* pointer, size_t size) {
-    List& list = local();
     // The cap bounds what a thread hoards that only frees what others make.
-    if (size == sizeof(T) && list.count < kMaxKept && !list.closed) {
-      Item* item = static_cast<Item*>(pointer);
-      item->next = list.head;
-      list.head = item;
-      list.count++;
-      return;
-    }
-    ::operator delete(pointer);
+    if (size != sizeof(T) || list_.count >= kMaxKept || list_.closed) return ::operator delete(pointer);
+    if (!list_.head) touch_cleaner();
+    Item* item = static_cast<Item*>(pointer);
+    item->next = list_.head;
+    list_.head = item;
+    list_.count++;
   }
 
  private:
@@ -39,22 +33,27 @@ class FreeListed {
     Item* next;
   };
   struct List {
-    Item* head = nullptr;
-    int count = 0;
-    bool closed = false;
-    ~List() {
-      closed = true;
-      while (head) {
-        Item* item = head;
-        head = item->next;
+    Item* head;
+    int count;
+    bool closed;
+  };
+  // Empties the list when its thread ends. Apart from the list, whose every use would else check for construction.
+  struct Cleaner {
+    bool touched = false;
+    ~Cleaner() {
+      list_.closed = true;
+      while (list_.head) {
+        Item* item = list_.head;
+        list_.head = item->next;
         ::operator delete(item);
       }
     }
   };
-  static List& local() {
-    static thread_local List list;
-    return list;
+  static void touch_cleaner() {
+    static thread_local Cleaner cleaner;
+    cleaner.touched = true;
   }
+  static inline constinit thread_local List list_ __attribute__((tls_model("initial-exec"))) = {};
 };
 
 }  // namespace tw::eager

@@ -2,9 +2,6 @@
 
 namespace tw::eager {
 
-Modes& modes() {
-  static thread_local Modes instance;
-  return instance;
-}
+constinit thread_local Modes t_modes;
 
 }  // namespace tw::eager

@@ -13,8 +13,10 @@ struct Modes {
   bool anomaly = false;
 };
 
-// Defined in modes.cc: inline, every shared library that hides its symbols would have switches of its own.
-Modes& modes();
+// Of this thread. Defined in modes.cc: an inline variable would be another one in every shared library that hides its
+// symbols.
+extern constinit thread_local Modes t_modes __attribute__((tls_model("initial-exec")));
+inline Modes& modes() { return t_modes; }
 
 class GradModeGuard {
  public:

@@ -16,6 +16,8 @@ std::atomic<uint64_t> g_sequence{1};
 // A long tape is a long chain of owners: dropping its head must not recurse through it.
 thread_local std::vector<Ref<Node>>* t_dropping = nullptr;
 
+std::string (*g_origin_provider)() = nullptr;
+
 }  // namespace
 
 Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
@@ -59,6 +61,12 @@ void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) 
     add_inplace(*sum, incoming);
   }
   if (leaf->hooks) leaf->hooks->after_accumulate(*leaf);
+}
+
+void set_origin_provider(std::string (*provider)()) { g_origin_provider = provider; }
+
+void remember_origin(Node& node) {
+  if (modes().anomaly && g_origin_provider) node.origin = std::make_unique<std::string>(g_origin_provider());
 }
 
 Edge gradient_edge(TensorImpl& tensor) {

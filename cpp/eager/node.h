@@ -68,6 +68,10 @@ class AccumulateGrad final : public Node {
   TensorImpl* leaf_;
 };
 
+// In anomaly mode a node remembers where its op was called; the binding supplies the text of the user's stack.
+void set_origin_provider(std::string (*provider)());
+void remember_origin(Node& node);
+
 // The edge through which a gradient reaches `tensor`; its node is null when it needs none.
 Edge gradient_edge(TensorImpl& tensor);
 // Its up-to-date grad_fn, null for leaves.

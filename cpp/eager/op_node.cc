@@ -108,6 +108,7 @@ Recorder::Recorder(const ir::OpDef& def, std::span<const ir::Value> inputs, std:
 void Recorder::before(const void* attrs, int overwritten) {
   node_ = Ref<OpNode>(new OpNode(def_, attrs));
   OpNode& node = *node_;
+  remember_origin(node);
   for (const ir::Value& input : inputs_) {
     if (!input) {
       node.edges.emplace_back();

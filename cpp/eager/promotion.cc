@@ -49,34 +49,43 @@ DType result_type(std::span<const ir::Value> inputs) {
   return combine(combine(dimmed, scalars), numbers).value_or(default_float());
 }
 
+namespace {
+
+// Do all tensors among the inputs agree already? (A number never counts as agreeing.)
+bool all_agree(std::span<const ir::Value> inputs, DType* common) {
+  bool first = true;
+  for (const ir::Value& input : inputs) {
+    if (!input) continue;
+    if (input->wrapped_number || (!first && input->dtype != *common)) return false;
+    *common = input->dtype;
+    first = false;
+  }
+  return true;
+}
+
+DType common_dtype(const ir::OpDef& def, const InputList& concerned) {
+  std::span<const ir::Value> inputs(concerned.data(), concerned.size());
+  DType common = def.promotion == ir::Promotion::kLikeFirst ? inputs[0]->dtype : result_type(inputs);
+  bool to_float = def.promotion == ir::Promotion::kFloat && kind_of(common) <= DTypeKind::kInt;
+  return to_float ? default_float() : common;
+}
+
+}  // namespace
+
 bool promote_inputs(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
                     InputList* out) {
-  InputList counted;
   DType common = DType::kFloat32;
-  bool first = true, same = true;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    if (!inputs[i] || !concerned(def, static_cast<int>(i), starts)) continue;
-    same &= (first || inputs[i]->dtype == common) && !inputs[i]->wrapped_number;
-    if (first) common = inputs[i]->dtype;
-    first = false;
-    counted.push_back(inputs[i]);
-  }
-  if (first) return false;
-  if (!same && def.promotion != ir::Promotion::kLikeFirst)
-    common = result_type(std::span<const ir::Value>(counted.data(), counted.size()));
-  if (def.promotion == ir::Promotion::kFloat && kind_of(common) <= DTypeKind::kInt) {
-    common = default_float();
-    same = false;
-  }
-  if (same) return false;
+  if (all_agree(inputs, &common) && (def.promotion != ir::Promotion::kFloat || kind_of(common) > DTypeKind::kInt))
+    return false;
+  InputList counted;
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (inputs[i] && concerned(def, static_cast<int>(i), starts)) counted.push_back(inputs[i]);
+  if (counted.empty()) return false;
+  common = common_dtype(def, counted);
   out->append(inputs.begin(), inputs.end());
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!inputs[i] || !concerned(def, static_cast<int>(i), starts)) continue;
-    if (inputs[i]->dtype != common) {
-      (*out)[i] = cast(inputs[i], common);
-    } else if (inputs[i]->wrapped_number && is_complex(common)) {
-      (*out)[i] = cast(inputs[i], common);
-    }
+    if (inputs[i]->dtype != common) (*out)[i] = cast(inputs[i], common);
   }
   return true;
 }

@@ -2,8 +2,6 @@
 // traced values are both Values.
 #pragma once
 
-#include <vector>
-
 #include "base/dims.h"
 #include "base/dtype.h"
 #include "base/intrusive.h"
@@ -23,7 +21,7 @@ class ValueImpl : public RefCounted {
 };
 
 using Value = Ref<ValueImpl>;
-using Values = std::vector<Value>;
+using Values = SmallVector<Value, 3>;
 
 struct Meta {
   DType dtype = DType::kFloat32;

@@ -12,6 +12,8 @@ from libcpp.string_view cimport string_view
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject*)
     Py_ssize_t Py_REFCNT(PyObject*)
+    void Py_CLEAR(PyObject*)
+    object PyObject_GenericGetDict(object, void*)
     object PyTuple_New(Py_ssize_t)
     void PyTuple_SET_ITEM(object, Py_ssize_t, object)
 
@@ -214,7 +216,8 @@ cdef class Tensor:
     """A multi-dimensional array that can record operations for automatic differentiation."""
 
     cdef TensorRef handle
-    cdef dict __dict__
+    # The __dict__, made when first used: tp_dictoffset points here. Cython's own would be made with every tensor.
+    cdef PyObject* attributes
     cdef object __weakref__
 
     __array_priority__ = 1000  # NumPy leaves mixed operators to us
@@ -227,6 +230,11 @@ cdef class Tensor:
         cdef TensorImpl* impl = self.handle.get()
         if impl != NULL and impl.python == <void*>self:
             impl.python = NULL
+        Py_CLEAR(self.attributes)
+
+    @property
+    def __dict__(self):
+        return PyObject_GenericGetDict(self, NULL)
 
     @staticmethod
     def _make_subclass(cls, Tensor data not None, bint requires_grad=False):
@@ -460,6 +468,8 @@ cdef _init_api():
     global _empty
     cdef Tensor probe = Tensor.__new__(Tensor)
     api().type = <PyTypeObject*>Tensor
+    (<PyTypeObject*>Tensor).tp_dictoffset = <char*>&probe.attributes - <char*><void*>probe
+    PyType_Modified(<PyTypeObject*>Tensor)
     api().handle_offset = <char*>&probe.handle - <char*><void*>probe
     api().wrap = _wrap
     api().wrap_dtype = _wrap_dtype

@@ -100,6 +100,8 @@ bool to_int_list(PyObject* object, IntList* list) {
 }
 
 ParsedCall::ParsedCall(const OpInfo& info) : info_(info), def_(*info.def) {
+  TW_ASSERT(def_.schema.params.size(), <=, static_cast<size_t>(kMaxParams));
+  std::fill_n(slots_, def_.schema.params.size(), nullptr);
   if (!def_.attr_type) return;
   attrs_ = def_.attr_type->size <= sizeof inline_ ? inline_ : ::operator new(def_.attr_type->size);
   def_.attr_type->copy(attrs_, def_.defaults());

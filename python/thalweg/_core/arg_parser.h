@@ -42,7 +42,7 @@ class ParsedCall {
 
   const OpInfo& info_;
   const ir::OpDef& def_;
-  PyObject* slots_[kMaxParams] = {};
+  PyObject* slots_[kMaxParams];  // one for each parameter; null where not given
   PyObject* varargs_ = nullptr;  // owned tuple for int[]... given as separate arguments
   SmallVector<ir::Value, 4> inputs_;
   SmallVector<int, 8> starts_;

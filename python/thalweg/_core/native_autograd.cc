@@ -117,7 +117,15 @@ void set_data(const Tensor& tensor, const Tensor& source) {
   tensor->view = nullptr;
 }
 
+// The user's stack, innermost call last, as tracebacks print it.
+std::string python_stack() {
+  pb::gil_scoped_acquire lock;
+  pb::list lines = pb::module_::import("traceback").attr("format_stack")();
+  return pb::str("").attr("join")(lines).cast<std::string>();
+}
+
 void bind_modes(pb::module_& m) {
+  eager::set_origin_provider(python_stack);
   m.def("grad_enabled", [] { return eager::modes().grad_enabled; });
   m.def("set_grad_enabled", [](bool on) { eager::modes().grad_enabled = on; });
   m.def("inference_enabled", [] { return eager::modes().inference; });

@@ -2,10 +2,7 @@
 
 namespace tw::py {
 
-TensorApi& api() {
-  static TensorApi instance;
-  return instance;
-}
+TensorApi g_api;
 
 PyObject* api_capsule() { return PyCapsule_New(&api(), "thalweg._core._tensor._api", nullptr); }
 

@@ -5,7 +5,8 @@
 
 namespace tw::py {
 
-TensorApi& api();
+extern TensorApi g_api;
+inline TensorApi& api() { return g_api; }
 PyObject* api_capsule();  // new reference
 
 inline bool is_tensor(PyObject* object) { return is_tensor(api(), object); }
