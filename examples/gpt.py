@@ -1,0 +1,82 @@
+"""A small GPT: token and position embeddings, blocks of causal attention and MLP behind layer norms, a linear head.
+
+Shapes: B batch, T time, C width, H heads, V vocabulary. Source: Radford et al., 2019.
+"""
+
+import math
+
+import thalweg as tw
+from thalweg import nn
+from thalweg.nn import functional as F
+
+
+class Attention(nn.Module):
+    """Causal self-attention of several heads, (B, T, C) to (B, T, C)."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.inputs = nn.Linear(width, 3 * width)
+        self.output = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x_BTC: tw.Tensor) -> tw.Tensor:
+        B, T, C = x_BTC.shape
+        q, k, v = (part.reshape(B, T, self.heads, -1).transpose(1, 2) for part in self.inputs(x_BTC).chunk(3, dim=-1))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.dropout(self.output(mixed.transpose(1, 2).reshape(B, T, C)))
+
+
+class Block(nn.Module):
+    """x + attention, then + MLP, each of the normalised sum so far."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = Attention(width, heads, dropout)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
+
+    def forward(self, x_BTC: tw.Tensor) -> tw.Tensor:
+        x_BTC = x_BTC + self.attention(self.norm1(x_BTC))
+        return x_BTC + self.mlp(self.norm2(x_BTC))
+
+
+class GPT(nn.Module):
+    """Predicts the next token at every position: int64 tokens (B, T) to logits (B, T, V), T up to `context`."""
+
+    def __init__(self, vocabulary: int, context: int, width: int, layers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.context = context
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.positions = nn.Embedding(context, width)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.Sequential(*(Block(width, heads, dropout) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+        self.apply(self._initialize)
+        for block in self.blocks:  # the sum over the layers keeps its variance
+            for last in (block.attention.output, block.mlp[2]):
+                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * layers))
+
+    @staticmethod
+    def _initialize(module: nn.Module) -> None:
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+    def forward(self, tokens_BT: tw.Tensor) -> tw.Tensor:
+        positions_TC = self.positions(tw.arange(tokens_BT.shape[1]))
+        x_BTC = self.dropout(self.tokens(tokens_BT) + positions_TC)
+        return self.head(self.norm(self.blocks(x_BTC)))
+
+    @tw.no_grad()
+    def generate(self, tokens_BT: tw.Tensor, count: int, temperature: float = 0.8) -> tw.Tensor:
+        """Appends `count` tokens, each drawn from the prediction sharpened by `temperature`."""
+        for _ in range(count):
+            logits_BV = self(tokens_BT[:, -self.context :])[:, -1]
+            drawn_B1 = tw.multinomial((logits_BV / temperature).softmax(-1), 1)
+            tokens_BT = tw.cat([tokens_BT, drawn_B1], dim=1)
+        return tokens_BT
