@@ -1,0 +1,1 @@
+"""The models of the training steps, each written once for thalweg and torch."""
