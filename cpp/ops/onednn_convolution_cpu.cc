@@ -180,7 +180,9 @@ std::shared_ptr<const Plan> plan_for(const PlanKey& key) {
     plan = make_plan(key);
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) TW_FAIL(kOutOfMemory, "convolution: oneDNN is out of memory");
-    if (e.status != dnnl_unimplemented) TW_FAIL(kInternal, "convolution: oneDNN says ", e.what());
+    // Paddings beyond what it takes count as invalid.
+    if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments)
+      TW_FAIL(kInternal, "convolution: oneDNN says ", e.what());
   }
   if (plans.size() >= kMostPlans) plans.clear();
   return plans[key] = plan;

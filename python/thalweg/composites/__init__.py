@@ -4,8 +4,11 @@ from thalweg.composites import (
     aliases,
     comparison,
     einsum,
+    nn_attention,
     nn_conv,
+    nn_grid,
     nn_pooling,
+    nn_resample,
     products,
 )
 
@@ -13,7 +16,10 @@ __all__ = [
     "aliases",
     "comparison",
     "einsum",
+    "nn_attention",
     "nn_conv",
+    "nn_grid",
     "nn_pooling",
+    "nn_resample",
     "products",
 ]

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from harness import array, check, sample
+
+import thalweg as tw
+from thalweg._registry import LINALG
+from thalweg._registry import NN_FUNCTIONS as F
+
+
+def test_tensordot_and_kron():
+    check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (3, 4, 5), 2), sample((2, 3), (4,), 0)])
+    check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (4, 5, 2), [[0, 2], [2, 0]])])
+    check(tw.kron, np.kron, [sample((2, 3), (4, 2)), sample((2,), (3, 2)), sample((2, 2, 2), (2, 1, 3))])
+
+
+def test_cross():
+    check(tw.cross, np.cross, [sample((4, 3), (4, 3))])
+    check(LINALG["cross"], np.cross, [sample((2, 4, 3), (1, 4, 3))])
+    with pytest.raises(RuntimeError, match="cross: a dim of size 3 is wanted"):
+        tw.cross(tw.ones(2), tw.ones(2))
+
+
+def test_trace():
+    check(tw.trace, np.trace, [sample((3, 4)), sample((0, 2))])
+
+
+def test_chains():
+    arrays = [array(s) for s in ((10,), (10, 3), (3, 20), (20, 2), (2,))]
+    got = LINALG["multi_dot"]([tw.tensor(a) for a in arrays])
+    np.testing.assert_allclose(got.numpy(), np.linalg.multi_dot(arrays), rtol=1e-12)
+    matrices = [tw.tensor(a) for a in arrays[1:4]]
+    np.testing.assert_allclose(tw.chain_matmul(*matrices).numpy(), np.linalg.multi_dot(arrays[1:4]), rtol=1e-12)
+
+
+def test_matrix_power():
+    for n in (0, 1, 2, 5):
+        check(lambda x, n=n: tw.matrix_power(x, n), lambda x, n=n: np.linalg.matrix_power(x, n), [sample((2, 3, 3))])
+    a = tw.tensor(array((3, 3)))
+    np.testing.assert_allclose(LINALG["matrix_power"](a, 3).numpy(), np.linalg.matrix_power(a.numpy(), 3), rtol=1e-12)
+
+
+def test_other_names():
+    check(LINALG["matmul"], np.matmul, [sample((2, 3), (3, 2))])
+    check(LINALG["vecdot"], lambda x, y: (x * y).sum(-1), [sample((2, 3), (2, 3))])
+
+
+def test_bilinear():
+    def reference(a, b, w, bias=0.0):
+        return np.einsum("...i,oij,...j->...o", a, w, b) + bias
+
+    check(F["bilinear"], reference, [sample((2, 3), (2, 4), (5, 3, 4), (5,)), sample((3,), (4,), (5, 3, 4))])

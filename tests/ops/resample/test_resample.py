@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from harness import array, check, sample
+
+import thalweg as tw
+from thalweg._registry import NN_FUNCTIONS as F
+
+interpolate = F["interpolate"]
+
+
+def weights(size, out, mode, corners):
+    """The matrix [out, size] that resamples one dim."""
+    result = np.zeros((out, size))
+    for o in range(out):
+        if mode == "nearest":
+            result[o, o * size // out] = 1
+            continue
+        at = o * (size - 1) / max(out - 1, 1) if corners else (o + 0.5) * size / out - 0.5
+        if mode == "linear":
+            at = max(at, 0)
+            left = int(at)
+            result[o, left] += 1 - (at - left)
+            result[o, min(left + 1, size - 1)] += at - left
+        else:
+            left, a = int(np.floor(at)), -0.75
+            for i in range(-1, 3):
+                d = abs(at - left - i)
+                inner, outer = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
+                result[o, min(max(left + i, 0), size - 1)] += inner if d <= 1 else outer
+    return result
+
+
+def reference(x, size, mode, align_corners=None):
+    kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    for dim, out in enumerate(size, 2):
+        x = np.moveaxis(np.moveaxis(x, dim, -1) @ weights(x.shape[dim], out, kind, align_corners).T, -1, dim)
+    return x
+
+
+def sized(x, size, **options):
+    return interpolate(x, size, **options)
+
+
+def test_modes():
+    check(sized, reference, [sample((2, 3, 5), [8], mode="nearest"), sample((1, 2, 5), [3], mode="linear")])
+    samples = [sample((1, 2, 5, 4), [7, 3], mode=m, align_corners=c) for m in ("bilinear", "bicubic") for c in (False, True)]
+    check(sized, reference, samples)
+    check(sized, reference, [sample((1, 1, 3, 2, 4), [2, 4, 5], mode="trilinear", align_corners=True)])
+
+
+def test_scale_factor_and_area():
+    x = tw.tensor(array((1, 2, 6, 4)))
+    assert tuple(interpolate(x, scale_factor=(0.5, 2)).shape) == (1, 2, 3, 8)
+    np.testing.assert_allclose(
+        interpolate(x, scale_factor=0.5, mode="area").numpy(), x.numpy().reshape(1, 2, 3, 2, 2, 2).mean((3, 5))
+    )
+    assert interpolate(tw.tensor([[[0.0, 1.0, 2.0]]]), size=2, mode="nearest-exact").tolist() == [[[0.0, 2.0]]]
+    assert F["upsample"](x, scale_factor=2).shape == F["upsample_nearest"](x, scale_factor=2).shape
+    np.testing.assert_allclose(F["upsample_bilinear"](x, size=(3, 3)).numpy(), reference(x.numpy(), (3, 3), "bilinear", True))
+
+
+def test_messages():
+    with pytest.raises(ValueError, match="one of size and scale_factor"):
+        interpolate(tw.ones(1, 1, 4))
+    with pytest.raises(NotImplementedError, match="mode 'bilinear' wants 4 dims, got 3"):
+        interpolate(tw.ones(1, 1, 4), 2, mode="bilinear")
+
+
+def test_shuffles():
+    x = tw.tensor(array((2, 8, 3, 2)))
+    wide = F["pixel_shuffle"](x, 2)
+    expected = x.numpy().reshape(2, 2, 2, 2, 3, 2).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 6, 4)
+    np.testing.assert_array_equal(wide.numpy(), expected)
+    np.testing.assert_array_equal(F["pixel_unshuffle"](wide, 2).numpy(), x.numpy())
+    assert F["channel_shuffle"](tw.tensor([[[0.0], [1.0], [2.0], [3.0]]]), 2).tolist() == [[[0.0], [2.0], [1.0], [3.0]]]
