@@ -57,8 +57,13 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
     direct = context.outputs.size() == 1 && context.outputs[0].dtype == self.dtype;
   }
   if (!direct) {
+    // What the gradient saves of self must outlive the copy below.
+    bool recorded = false;
+    for (const ir::Value& input : given) recorded |= input && tensor_of(input).needs_grad();
+    InputList kept(given.begin(), given.end());
+    if (recorded && modes().grad_enabled) kept[0] = ir::op<"clone">(self_value);
     ir::Values results;
-    dispatch(def, given, starts, attrs, &results);
+    dispatch(def, {kept.data(), kept.size()}, starts, attrs, &results);
     check_result_shape(self_value, {results[0]->dtype, results[0]->sizes}, def.name());
     copy_result(self_value, results[0], def.name());
     return;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "device/cpu/loops.h"
 
 namespace tw::ops {
@@ -32,12 +34,27 @@ void imag_kernel(KernelContext& k) {
   });
 }
 
+void complex_kernel(KernelContext& k) {
+  dispatch_full_float(k.in(0).dtype, k.op, [&]<class T>() {
+    binary_loop<T, T, std::complex<T>>(k, [](T a, T b) { return std::complex<T>(a, b); });
+  });
+}
+
+void polar_kernel(KernelContext& k) {
+  dispatch_full_float(k.in(0).dtype, k.op, [&]<class T>() {
+    binary_loop<T, T, std::complex<T>>(
+        k, [](T size, T angle) { return std::complex<T>(size * std::cos(angle), size * std::sin(angle)); });
+  });
+}
+
 }  // namespace
 
 void kernels_complex(KernelTable& table) {
   table.add("conj", conj_kernel);
   table.add("real", real_kernel);
   table.add("imag", imag_kernel);
+  table.add("complex", complex_kernel);
+  table.add("polar", polar_kernel);
 }
 
 }  // namespace tw::ops

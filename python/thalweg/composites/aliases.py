@@ -7,6 +7,13 @@ from thalweg._registry import export
 # second name: op. It appears wherever the op does, in place too.
 ALIASES = {
     "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
     "clip": "clamp",
     "divide": "div",
     "fix": "trunc",

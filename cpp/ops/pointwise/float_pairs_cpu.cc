@@ -1,0 +1,96 @@
+// One pass, 5 to 50 operations an element.
+#include <limits>
+
+#include "ops/pointwise/function_kernels.h"
+
+namespace tw::ops {
+
+using namespace device;
+
+namespace {
+
+struct LogAddExp {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const {
+    T high = a > b ? a : b, distance = std::abs(a - b);
+    T sum = high + math::log1p(math::exp(-distance));
+    return a == b ? high + T(0.6931471805599453) : sum;  // equal infinities have no distance
+  }
+};
+struct LogAddExp2 {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const {
+    T high = a > b ? a : b, distance = std::abs(a - b);
+    T sum = high + math::log1p(math::exp2(-distance)) * T(1.4426950408889634);
+    return a == b ? high + T(1) : sum;
+  }
+};
+struct Hypot {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const { return std::hypot(a, b); }
+};
+struct CopySign {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const { return std::copysign(a, b); }
+};
+struct XLogY {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const {
+    T product = a * math::log(b);
+    return b != b ? b : a == T(0) ? T(0) : product;
+  }
+};
+struct XLog1pY {
+  template <class T>
+  TW_INLINE T operator()(T a, T b) const {
+    T product = a * math::log1p(b);
+    return b != b ? b : a == T(0) ? T(0) : product;
+  }
+};
+
+// The next value of a 16-bit float: its bits counted up or down, as if they were those of a signed number.
+template <class Half>
+Half next_half(Half from, Half to) {
+  float a = from, b = to;
+  if (a != a) return from;
+  if (b != b || a == b) return to;
+  Half result = from;
+  if (a == 0) {
+    result.bits = static_cast<uint16_t>(b < 0 ? 0x8001 : 0x0001);
+  } else {
+    result.bits = static_cast<uint16_t>(from.bits + ((a < b) == (a > 0) ? 1 : -1));
+  }
+  return result;
+}
+
+void nextafter_kernel(KernelContext& k) {
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    binary_loop<T, T, T>(k, [](C a, C b) -> C {
+      if constexpr (is_half_type<T>) return next_half(T(a), T(b));
+      else return std::nextafter(a, b);
+    });
+  });
+}
+
+void heaviside_kernel(KernelContext& k) {
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    binary_loop<T, T, T>(k, [](C a, C b) { return a == C(0) ? b : static_cast<C>(a > C(0)); });
+  });
+}
+
+}  // namespace
+
+void kernels_float_pairs(KernelTable& table) {
+  table.add("logaddexp", binary_kernel<LogAddExp>);
+  table.add("logaddexp2", binary_kernel<LogAddExp2>);
+  table.add("hypot", binary_kernel<Hypot>);
+  table.add("copysign", binary_kernel<CopySign>);
+  table.add("xlogy", binary_kernel<XLogY>);
+  table.add("special_xlog1py", binary_kernel<XLog1pY>);
+  table.add("nextafter", nextafter_kernel);
+  table.add("heaviside", heaviside_kernel);
+}
+
+}  // namespace tw::ops

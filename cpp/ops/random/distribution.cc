@@ -1,0 +1,120 @@
+// Tensors of random numbers: of the size and dtype of the input, whose values do not matter. In place they overwrite it.
+//
+// uniform in [from, to); normal by Box and Muller's transform; exponential, cauchy, geometric by the inverse of their
+// distribution functions; log_normal = exp(normal); random_integers in [low, high); random_permutation of 0 ... n - 1.
+// multinomial draws indices of rows of weights; without replacement by the order of exponential clocks -log(u) / weight.
+// Element i takes the words that ops/random_words.h says.
+#include "ops/random/distribution.h"
+
+#include "ops/pointwise/rules.h"
+
+namespace tw::ops {
+
+using namespace ir;
+
+namespace {
+
+void infer_random(InferContext& c) {
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", c.in(0).dtype);
+  infer_same(c);
+}
+void infer_uniform(InferContext& c) {
+  const auto& a = c.attrs<DistributionAttrs>();
+  TW_CHECK(a.a <= a.b, kRuntime, "uniform: from must not be above to, got ", a.a, " and ", a.b);
+  infer_random(c);
+}
+void infer_normal(InferContext& c) {
+  TW_CHECK(c.attrs<DistributionAttrs>().b >= 0, kRuntime, c.op, ": std must not be negative, got ",
+           c.attrs<DistributionAttrs>().b);
+  infer_random(c);
+}
+void infer_log_normal(InferContext& c) {
+  TW_CHECK(c.attrs<DistributionAttrs>().b > 0, kRuntime, c.op, ": std must be positive, got ",
+           c.attrs<DistributionAttrs>().b);
+  infer_random(c);
+}
+void infer_exponential(InferContext& c) {
+  TW_CHECK(c.attrs<DistributionAttrs>().a > 0, kRuntime, "exponential: lambd must be positive, got ",
+           c.attrs<DistributionAttrs>().a);
+  infer_random(c);
+}
+void infer_cauchy(InferContext& c) {
+  TW_CHECK(c.attrs<DistributionAttrs>().b > 0, kRuntime, "cauchy: sigma must be positive, got ",
+           c.attrs<DistributionAttrs>().b);
+  infer_random(c);
+}
+void infer_geometric(InferContext& c) {
+  double p = c.attrs<DistributionAttrs>().a;
+  TW_CHECK(p > 0 && p < 1, kRuntime, "geometric: p must be in (0, 1), got ", p);
+  TW_CHECK(!is_complex(c.in(0).dtype) && !is_bool(c.in(0).dtype), kNotImplemented,
+           "geometric: an integer or floating dtype is wanted, got ", c.in(0).dtype);
+  infer_same(c);
+}
+void infer_integers(InferContext& c) {
+  const auto& a = c.attrs<IntegerAttrs>();
+  TW_CHECK(a.low < a.high, kRuntime, "random: the lower bound must be below the upper one, got ", a.low, " and ",
+           a.high);
+  TW_CHECK(!is_complex(c.in(0).dtype), kNotImplemented, "random: a real dtype is wanted, got ", c.in(0).dtype);
+  infer_same(c);
+}
+void infer_permutation(InferContext& c) {
+  int64_t n = c.attrs<PermutationAttrs>().n;
+  TW_CHECK(n >= 0, kRuntime, "randperm: n must not be negative, got ", n);
+  c.output(DType::kInt64, {n});
+}
+
+void infer_multinomial(InferContext& c) {
+  const auto& a = c.attrs<MultinomialAttrs>();
+  const ValueImpl& weights = c.in(0);
+  TW_CHECK(is_float(weights.dtype), kRuntime, "multinomial: a floating dtype is wanted, got ", weights.dtype);
+  TW_CHECK(weights.rank() == 1 || weights.rank() == 2, kRuntime,
+           "multinomial: weights of one or two dims are wanted, got shape ", weights.sizes);
+  TW_CHECK(a.num_samples > 0, kRuntime, "multinomial: num_samples must be positive, got ", a.num_samples);
+  TW_CHECK(a.replacement || a.num_samples <= weights.size(-1), kRuntime, "multinomial: cannot draw ", a.num_samples,
+           " of ", weights.size(-1), " without replacement");
+  Dims sizes = weights.sizes;
+  sizes[sizes.size() - 1] = a.num_samples;
+  c.output(DType::kInt64, sizes);
+}
+
+// Shards would need the place of their elements in the whole: all draw everything.
+template <class A>
+OpBuilder finish(OpBuilder builder, PhiloxKey A::* key, const char* doc, InferFn infer, unsigned exposure) {
+  return builder.doc(doc).infer(infer).random(key).sbp(sbp::broadcast_only).cost(pointwise_cost<30>).expose(exposure);
+}
+
+}  // namespace
+
+void define_distribution(OpRegistry& r) {
+  using A = DistributionAttrs;
+  finish(r.op("uniform(Tensor input, float from=0.0, float to=1.0) -> Tensor", &A::a, &A::b), &A::key,
+         "Numbers spread evenly over [from, to).", infer_uniform, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("normal(Tensor input, float mean=0.0, float std=1.0) -> Tensor", &A::a, &A::b), &A::key,
+         "Normally distributed numbers.", infer_normal, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("log_normal(Tensor input, float mean=1.0, float std=2.0) -> Tensor", &A::a, &A::b), &A::key,
+         "Exponentials of normally distributed numbers.", infer_log_normal, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("exponential(Tensor input, float lambd=1.0) -> Tensor", &A::a), &A::key,
+         "Exponentially distributed numbers of rate lambd.", infer_exponential, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("cauchy(Tensor input, float median=0.0, float sigma=1.0) -> Tensor", &A::a, &A::b), &A::key,
+         "Numbers of the Cauchy distribution.", infer_cauchy, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("geometric(Tensor input, float p) -> Tensor", &A::a), &A::key,
+         "How many trials of probability p it takes to succeed.", infer_geometric, kInplace)
+      .grad("", zero_grad);
+  finish(r.op("random_integers(Tensor input, int low, int high) -> Tensor", &IntegerAttrs::low, &IntegerAttrs::high),
+         &IntegerAttrs::key, "Whole numbers spread evenly over [low, high).", infer_integers, kHidden)
+      .grad("", zero_grad);
+  finish(r.op("random_permutation(int n) -> Tensor", &PermutationAttrs::n), &PermutationAttrs::key,
+         "The numbers 0 to n - 1 in random order.", infer_permutation, kHidden)
+      .no_grad("it has no tensor inputs");
+  finish(r.op("multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
+              &MultinomialAttrs::num_samples, &MultinomialAttrs::replacement),
+         &MultinomialAttrs::key, "Indices drawn from rows of weights.", infer_multinomial, kFunction | kMethod)
+      .no_grad("indices have no gradient");
+}
+
+}  // namespace tw::ops

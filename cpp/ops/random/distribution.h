@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/philox.h"
+
+namespace tw::ops {
+
+// The one or two numbers of a distribution, in the order of its schema.
+struct DistributionAttrs {
+  double a = 0, b = 0;
+  PhiloxKey key;
+};
+
+struct IntegerAttrs {
+  int64_t low = 0, high = 0;  // high is not drawn
+  PhiloxKey key;
+};
+
+struct PermutationAttrs {
+  int64_t n = 0;
+  PhiloxKey key;
+};
+
+struct MultinomialAttrs {
+  int64_t num_samples = 0;
+  bool replacement = false;
+  PhiloxKey key;
+};
+
+}  // namespace tw::ops

@@ -1,0 +1,248 @@
+// Floor: ten Philox rounds for four words (about 1 ns an element), then the transform.
+#include "ops/random/distribution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "device/cpu/element.h"
+#include "device/cpu/math.h"
+#include "device/cpu/parallel.h"
+#include "ops/random_words.h"
+
+namespace tw::ops {
+
+using namespace device;
+
+namespace {
+
+// Words an element takes: doubles and what is computed in double take two.
+template <class C>
+inline constexpr int kWordsEach = sizeof(C) == 8 ? 2 : 1;
+
+// Number i of a chunk, in [0, 1).
+template <class C>
+TW_INLINE C uniform_at(const uint32_t* words, int64_t i) {
+  if constexpr (kWordsEach<C> == 2) {
+    uint64_t bits = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
+    return static_cast<C>(static_cast<int64_t>(bits >> 11)) * C(0x1p-53);
+  } else {
+    return static_cast<C>(static_cast<int32_t>(words[i] >> 8)) * C(0x1p-24);
+  }
+}
+
+template <class C, class T, class F>
+TW_CLONES __attribute__((flatten)) void transform(const uint32_t* words, int64_t n, stored_t<T>* values, F f) {
+  for (int64_t i = 0; i < n; i++) values[i] = store<T>(f(uniform_at<C>(words, i)));
+}
+
+// Two normals of every two uniforms; reads and writes one more where n is odd.
+template <class C, class T, class F>
+TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, int64_t n, stored_t<T>* values, F f) {
+  for (int64_t i = 0; i < n; i += 2) {
+    C radius = std::sqrt(C(-2) * math::log(C(1) - uniform_at<C>(words, i)));
+    C angle = C(6.283185307179586) * uniform_at<C>(words, i + 1);
+    values[i] = store<T>(f(radius * math::cos(angle)));
+    values[i + 1] = store<T>(f(radius * math::sin(angle)));
+  }
+}
+
+// out = f(u) for uniforms u of type C.
+template <class C, class T, class F>
+void fill_uniforms(KernelContext& k, PhiloxKey key, F f) {
+  random_fill(k.out(), key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+    transform<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
+  });
+}
+template <class C, class T, class F>
+void fill_normals(KernelContext& k, PhiloxKey key, F f) {
+  random_fill(k.out(), key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+    transform_pairs<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
+  });
+}
+
+void uniform_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    C from = C(a.a), width = C(a.b - a.a), to = C(a.b);
+    fill_uniforms<C, T>(k, a.key, [=](C u) {
+      C x = from + u * width;
+      // Rounding, in the dtype of the result too, must not reach the open end.
+      return static_cast<C>(store<T>(x)) >= to ? from : x;
+    });
+  });
+}
+
+void normal_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    C mean = C(a.a), std = C(a.b);
+    fill_normals<C, T>(k, a.key, [=](C z) { return mean + std * z; });
+  });
+}
+
+void log_normal_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    C mean = C(a.a), std = C(a.b);
+    fill_normals<C, T>(k, a.key, [=](C z) { return math::exp(mean + std * z); });
+  });
+}
+
+void exponential_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    C scale = C(-1 / a.a);
+    fill_uniforms<C, T>(k, a.key, [=](C u) { return scale * math::log1p(-u); });
+  });
+}
+
+void cauchy_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    C median = C(a.a), sigma = C(a.b);
+    fill_uniforms<C, T>(k, a.key, [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
+  });
+}
+
+void geometric_kernel(KernelContext& k) {
+  const auto& a = k.attrs<DistributionAttrs>();
+  double scale = 1 / std::log1p(-a.a);
+  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+    fill_uniforms<double, T>(k, a.key, [=](double u) {
+      double trials = std::ceil(math::log1p(-u) * scale);
+      return trials < 1 ? 1.0 : trials;
+    });
+  });
+}
+
+// Multiplying by the range and keeping the upper half favours no number by more than range / 2^64.
+void integers_kernel(KernelContext& k) {
+  const auto& a = k.attrs<IntegerAttrs>();
+  auto range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
+  int64_t low = a.low;
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
+    random_fill(k.out(), a.key, 2, [&](const uint32_t* words, int64_t n, void* values) {
+      auto* out = static_cast<stored_t<T>*>(values);
+      for (int64_t i = 0; i < n; i++) {
+        uint64_t bits = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
+        auto offset = static_cast<uint64_t>(static_cast<unsigned __int128>(bits) * range >> 64);
+        out[i] = store<T>(static_cast<int64_t>(static_cast<uint64_t>(low) + offset));
+      }
+    });
+  });
+}
+
+// Words one after the other, for kernels that draw in sequence.
+class WordStream {
+ public:
+  WordStream(PhiloxKey key, uint64_t first_block) : key_(key), block_(first_block) {}
+  uint32_t word() {
+    if (at_ == kRandomWords) {
+      random_words(key_, block_, words_);
+      block_ += kRandomWords / 4;
+      at_ = 0;
+    }
+    return words_[at_++];
+  }
+  uint64_t wide() {
+    uint64_t high = word();
+    return high << 32 | word();
+  }
+  double uniform() { return static_cast<double>(wide() >> 11) * 0x1p-53; }
+
+ private:
+  PhiloxKey key_;
+  uint64_t block_;
+  int64_t at_ = kRandomWords;
+  uint32_t words_[kRandomWords];
+};
+
+void permutation_kernel(KernelContext& k) {
+  const auto& a = k.attrs<PermutationAttrs>();
+  auto* out = k.out().as<int64_t>();
+  WordStream stream(a.key, 0);
+  for (int64_t i = 0; i < a.n; i++) out[i] = i;
+  for (int64_t i = a.n - 1; i > 0; i--) {
+    auto bound = static_cast<unsigned __int128>(i + 1);
+    std::swap(out[i], out[static_cast<int64_t>(stream.wide() * bound >> 64)]);
+  }
+}
+
+// One row: `weights` are its n weights in double, `samples` its indices. False for weights that cannot be drawn from.
+bool draw_row(const MultinomialAttrs& a, WordStream& stream, std::vector<double>& weights, int64_t* samples) {
+  auto n = static_cast<int64_t>(weights.size());
+  double total = 0;
+  int64_t positive = 0;
+  for (double w : weights) {
+    if (!(w >= 0) || std::isinf(w)) return false;
+    total += w;
+    positive += w > 0;
+  }
+  if (total <= 0 || (!a.replacement && positive < a.num_samples)) return false;
+  if (a.replacement) {
+    double sum = 0;
+    int64_t last = 0;  // of positive weight: rounding must not lead beyond it
+    for (int64_t i = 0; i < n; i++) {
+      if (weights[i] > 0) last = i;
+      weights[i] = sum += weights[i];
+    }
+    for (int64_t i = 0; i < a.num_samples; i++) {
+      auto found = std::upper_bound(weights.begin(), weights.end(), stream.uniform() * sum) - weights.begin();
+      samples[i] = std::min<int64_t>(found, last);
+    }
+    return true;
+  }
+  std::vector<std::pair<double, int64_t>> clocks;
+  for (int64_t i = 0; i < n; i++) {
+    double time = -std::log(1 - stream.uniform());
+    if (weights[i] > 0) clocks.emplace_back(time / weights[i], i);
+  }
+  std::partial_sort(clocks.begin(), clocks.begin() + a.num_samples, clocks.end());
+  for (int64_t i = 0; i < a.num_samples; i++) samples[i] = clocks[i].second;
+  return true;
+}
+
+void multinomial_kernel(KernelContext& k) {
+  const auto& a = k.attrs<MultinomialAttrs>();
+  const Operand& in = k.in(0);
+  int64_t n = in.size(-1), rows = in.rank() == 2 ? in.size(0) : 1;
+  int64_t step = in.stride(-1), row_step = in.rank() == 2 ? in.stride(0) : 0;
+  // Every row has a stretch of the stream of its own.
+  int64_t words = 2 * std::max(n, a.num_samples) + kRandomWords;
+  uint64_t blocks = static_cast<uint64_t>(words) / 4 + 1;
+  std::atomic<bool> bad = false;
+  dispatch_float(in.dtype, k.op, [&]<class T>() {
+    parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1)), [&](int64_t first, int64_t last) {
+      std::vector<double> weights(static_cast<size_t>(n));
+      for (int64_t row = first; row < last; row++) {
+        for (int64_t i = 0; i < n; i++) weights[i] = static_cast<double>(load<T>(in.as<T>()[row * row_step + i * step]));
+        WordStream stream(a.key, static_cast<uint64_t>(row) * blocks);
+        if (!draw_row(a, stream, weights, k.out().as<int64_t>() + row * a.num_samples)) bad = true;
+      }
+    });
+  });
+  TW_CHECK(!bad, kRuntime,
+           "multinomial: weights must be finite and not negative, and enough of them positive in every row");
+}
+
+}  // namespace
+
+void kernels_distribution(KernelTable& table) {
+  table.add("uniform", uniform_kernel);
+  table.add("normal", normal_kernel);
+  table.add("log_normal", log_normal_kernel);
+  table.add("exponential", exponential_kernel);
+  table.add("cauchy", cauchy_kernel);
+  table.add("geometric", geometric_kernel);
+  table.add("random_integers", integers_kernel);
+  table.add("random_permutation", permutation_kernel);
+  table.add("multinomial", multinomial_kernel);
+}
+
+}  // namespace tw::ops

@@ -1,0 +1,194 @@
+"""Random tensors: creation functions and in-place fills. All take generator=, the global one if None.
+
+The same seed and order of calls give the same numbers, whatever the number of threads.
+"""
+
+import math
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, dtype, op
+from thalweg._registry import export, ops
+from thalweg.frontend.creation import creation_size, default_dtype, finish
+from thalweg.frontend.device import check_device, device
+from thalweg.frontend.dtypes import float64, int64
+from thalweg.frontend.random import Generator
+
+Device = device | str | int | None
+
+_fill_uniform, _fill_normal, _fill_integers = op("uniform", True), op("normal", True), op("random_integers", True)
+
+# The largest range random_() fills for each kind of dtype: all its values, or the whole numbers that a float holds.
+_MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_INT_BITS = {"bool": 1, "uint8": 8, "int8": 7, "int16": 15, "int32": 31, "int64": 63}
+
+
+def _new(name: str, size: tuple, dtype: dtype | None, device: Device) -> Tensor:
+    check_device(device, name)
+    return _native.empty(creation_size(size, name), default_dtype(dtype))
+
+
+def _normal_into(target: Tensor, generator: Generator | None) -> Tensor:
+    if not target.dtype.is_complex:
+        return _fill_normal(target, generator=generator)
+    # Parts of variance 1/2 each, so that the whole has variance 1.
+    part = float64 if target.dtype.itemsize == 16 else default_dtype(None)
+    draws = _fill_normal(_native.empty([2, *target.shape], part), 0.0, math.sqrt(0.5), generator=generator)
+    return op("copy", True)(target, ops.complex(draws[0], draws[1]))
+
+
+@export(function=True)
+def rand(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
+         requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+    """Numbers spread evenly over [0, 1).
+
+    >>> import thalweg as tw
+    >>> tw.rand(2, 3).shape
+    thalweg.Size([2, 3])
+    """
+    return finish(_fill_uniform(_new("rand", size, dtype, device), generator=generator), requires_grad)
+
+
+@export(function=True)
+def randn(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
+          requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+    """Normally distributed numbers of mean 0 and variance 1; complex ones have independent parts."""
+    return finish(_normal_into(_new("randn", size, dtype, device), generator), requires_grad)
+
+
+@export(function=True)
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
+            dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+            layout: Any = None) -> Tensor:
+    """Whole numbers spread evenly over [low, high): randint(high, size) or randint(low, high, size).
+
+    Raises:
+        RuntimeError: an empty range.
+    """
+    if isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint: argument size is missing")
+    target = _new("randint", (size,), dtype or int64, device)
+    return finish(_fill_integers(target, low, high, generator=generator), requires_grad)
+
+
+@export(function=True)
+def randperm(n: int, *, generator: Generator | None = None, dtype: dtype = int64, device: Device = None,
+             requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    check_device(device, "randperm")
+    result = ops.random_permutation(n, generator=generator)
+    return finish(result if dtype == int64 else ops.cast(result, dtype), requires_grad)
+
+
+@export(function=True)
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
+              requires_grad: bool = False, memory_format: Any = None, layout: Any = None) -> Tensor:
+    """rand() with the size and dtype of `input`."""
+    return rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
+                requires_grad=requires_grad)
+
+
+@export(function=True)
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
+               requires_grad: bool = False, memory_format: Any = None, layout: Any = None) -> Tensor:
+    """randn() with the size and dtype of `input`."""
+    return randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
+                 requires_grad=requires_grad)
+
+
+@export(function=True)
+def randint_like(input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None,
+                 dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+                 memory_format: Any = None, layout: Any = None) -> Tensor:
+    """randint() with the size and dtype of `input`: randint_like(input, high) or randint_like(input, low, high)."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
+                   requires_grad=requires_grad)
+
+
+def _check_std(std: Any) -> None:
+    if isinstance(std, Tensor) and std.dtype.is_complex:
+        raise RuntimeError("normal: std must be real, got a complex tensor")
+    if (std.numel() and bool(_native.item((std < 0).sum()))) if isinstance(std, Tensor) else std < 0:
+        raise RuntimeError("normal: std must not be negative")
+
+
+@export(function=True)
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
+           dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
+           out: Tensor | None = None) -> Tensor:
+    """Normally distributed numbers; mean and std are tensors (broadcast together) or numbers with a size.
+
+    Raises:
+        RuntimeError: a negative std.
+    """
+    _check_std(std)
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        shaped = mean + std if isinstance(mean, Tensor) and isinstance(std, Tensor) else None
+        model = shaped if shaped is not None else (mean if isinstance(mean, Tensor) else std)
+        if not (model.dtype.is_floating_point or model.dtype.is_complex):
+            raise RuntimeError(f"normal: floating mean and std are wanted, got dtype {model.dtype}")
+        result = randn(model.shape, generator=generator, dtype=model.dtype) * std + mean
+    else:
+        if size is None:
+            raise TypeError("normal: a size is wanted where mean and std are numbers")
+        result = _fill_normal(_new("normal", (size,), dtype, device), mean, std, generator=generator)
+    if out is not None:
+        if out.shape != result.shape:
+            raise RuntimeError(f"normal: out has shape {tuple(out.shape)}, the result {tuple(result.shape)}")
+        return out.copy_(result)
+    return finish(result, requires_grad)
+
+
+def _events(shape: Any, p: Any, generator: Generator | None) -> Tensor:
+    """Bools that are True with probability p."""
+    wide = isinstance(p, Tensor) and p.dtype == float64
+    if isinstance(p, Tensor):
+        if not p.dtype.is_floating_point:
+            raise RuntimeError(f"bernoulli: floating probabilities are wanted, got dtype {p.dtype}")
+        outside = ((p < 0) | (p > 1) | (p != p)).sum()
+        if bool(_native.item(outside)):
+            raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
+        p = p.detach()
+    elif not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli: p must be in [0, 1], got {p}")
+    return rand(shape, generator=generator, dtype=float64 if wide else default_dtype(None)) < p
+
+
+@export(function=True, method=True)
+def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """1 with the probability that the element of `input` says (or p, where given), else 0.
+
+    Raises:
+        RuntimeError: probabilities outside [0, 1].
+    """
+    events = _events(input.shape, input if p is None else p, generator)
+    result = ops.cast(events, input.dtype)
+    return result if out is None else out.copy_(result)
+
+
+@export(method=True)
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Overwrites the tensor with 1 of probability p (a number or a tensor), else 0."""
+    return op("copy", True)(self, _events(self.shape, p, generator))
+
+
+@export(method=True)
+def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Overwrites the tensor with whole numbers: random_(), random_(to) or random_(from, to), `to` not included."""
+    low, high = named.pop("from", 0), named.pop("to", None)
+    if named or len(bounds) > 2:
+        raise TypeError("random_: at most the bounds from and to, and generator, are wanted")
+    if len(bounds) == 2:
+        low, high = bounds
+    elif bounds:
+        high = bounds[0]
+    name = self.dtype.name
+    if high is None:
+        high = 2 ** _MANTISSA_BITS[name] + 1 if name in _MANTISSA_BITS else 2 ** _INT_BITS[name]
+        high = min(high, 2**63 - 1)
+    return _fill_integers(self, low, high, generator=generator)
