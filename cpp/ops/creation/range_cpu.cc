@@ -1,0 +1,78 @@
+// Element i depends on i alone. Floor: the result written once.
+#include <complex>
+
+#include "device/cpu/element.h"
+#include "device/cpu/parallel.h"
+#include "device/kernel.h"
+#include "ops/creation/range.h"
+
+namespace tw::ops {
+
+using namespace device;
+
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements worth a thread
+
+// The type positions are computed in.
+template <class T>
+using wide_t = std::conditional_t<is_complex_type<T>, complex128, std::conditional_t<is_float_type<T>, double, int64_t>>;
+
+template <class T, class At>
+void fill(const Operand& out, At at) {
+  auto* to = out.as<stored_t<T>>();
+  parallel_for(0, out.count(), kGrain, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      if constexpr (is_complex_type<T>) to[i] = T(at(i));
+      else to[i] = store<T>(at(i));
+    }
+  });
+}
+
+void range_kernel(KernelContext& k) {
+  const auto& a = k.attrs<RangeAttrs>();
+  dispatch_all(k.out().dtype, "arange", [&]<class T>() {
+    using W = wide_t<T>;
+    W start = a.start.to<W>(), step = a.step.to<W>();
+    fill<T>(k.out(), [=](int64_t i) { return start + step * static_cast<W>(i); });
+  });
+}
+
+// From the nearer end, so that both are met exactly.
+void linspace_kernel(KernelContext& k) {
+  const auto& a = k.attrs<LinspaceAttrs>();
+  dispatch_all(k.out().dtype, "linspace", [&]<class T>() {
+    using W = std::conditional_t<is_complex_type<T>, complex128, double>;
+    W start = a.start.to<W>(), end = a.end.to<W>();
+    if constexpr (std::is_integral_v<T>) start = std::trunc(start), end = std::trunc(end);
+    int64_t steps = a.steps;
+    W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
+    fill<T>(k.out(), [=](int64_t i) {
+      return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
+                                 : end - step * static_cast<double>(steps - 1 - i);
+    });
+  });
+}
+
+void repeat_kernel(KernelContext& k) {
+  const Operand& repeats = k.in(0);
+  int64_t total = k.attrs<RepeatAttrs>().total, at = 0, *out = k.out().as<int64_t>();
+  for (int64_t i = 0; i < repeats.size(0); i++) {
+    int64_t count = repeats.as<int64_t>()[i * repeats.stride(0)];
+    TW_CHECK(count >= 0, kRuntime, "repeat_interleave: repeats must not be negative, got ", count);
+    TW_CHECK(count <= total - at, kRuntime, "repeat_interleave: repeats add up to more than ", total);
+    std::fill_n(out + at, count, i);
+    at += count;
+  }
+  TW_CHECK(at == total, kRuntime, "repeat_interleave: repeats add up to ", at, ", not to ", total);
+}
+
+}  // namespace
+
+void kernels_range(KernelTable& table) {
+  table.add("range_fill", range_kernel);
+  table.add("linspace_fill", linspace_kernel);
+  table.add("repeat_positions", repeat_kernel);
+}
+
+}  // namespace tw::ops

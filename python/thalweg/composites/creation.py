@@ -1,0 +1,295 @@
+"""Ranges, matrices of a pattern, and diagonals."""
+
+import math
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, op
+from thalweg._core._tensor import dtype as DType
+from thalweg._registry import export, ops
+from thalweg.composites.support import int64, wrap_dim
+from thalweg.frontend.creation import as_tensor, finish
+from thalweg.frontend.device import check_device
+from thalweg.frontend.dtypes import float64
+
+
+def _number(name: str, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            raise RuntimeError(f"{name}: numbers are wanted, got a tensor of shape {list(value.shape)}")
+        return value.item()
+    if hasattr(value, "item"):
+        return value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise TypeError(f"{name}: numbers are wanted, got {type(value).__name__}")
+    return value
+
+
+def _fill_out(result: Tensor, out: Tensor | None) -> Tensor:
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        raise RuntimeError(f"out has shape {list(out.shape)}, the result has shape {list(result.shape)}")
+    return op("copy", True)(out, result)
+
+
+@export(function=True)
+def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: DType | None = None, device: Any = None,
+           requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
+
+    Whole numbers give int64, others the default float.
+
+    >>> import thalweg as tw
+    >>> tw.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    if len(args) == 1 and end is None:
+        end = args[0]
+    elif len(args) == 1:
+        start = args[0]
+    elif len(args) in (2, 3):
+        start, end = args[:2]
+        step = args[2] if len(args) == 3 else step
+    if end is None or len(args) > 3:
+        raise TypeError("arange: (end), (start, end) or (start, end, step) are wanted")
+    check_device(device, "arange")
+    start, end, step = (_number("arange", v) for v in (start, end, step))
+    if dtype is None:
+        whole = all(isinstance(v, int) for v in (start, end, step))
+        dtype = out.dtype if out is not None else int64 if whole else _native.default_dtype()
+    if dtype.name == "bool" or dtype.is_complex:
+        raise RuntimeError(f"arange: a real dtype is wanted, got {dtype}")
+    if not (dtype.is_floating_point or all(isinstance(v, int) for v in (start, end, step))):
+        if not all(math.isfinite(v) for v in (start, end, step)):
+            raise RuntimeError(f"arange: finite numbers are wanted, got {start}, {end}, {step}")
+        start, end, step = int(start), int(end), int(step)
+    if step == 0:
+        raise RuntimeError("arange: a step other than 0 is wanted")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"arange: finite bounds are wanted, got {start} and {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"arange: a step of {step} does not lead from {start} to {end}")
+    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    return finish(_fill_out(ops.range_fill(count, start, step, dtype), out), requires_grad)
+
+
+@export(function=True, name="range")
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """arange with the end included, in the default float."""
+    if end is None:
+        raise TypeError("range: an end is wanted")
+    check_device(device, "range")
+    start, end, step = (_number("range", v) for v in (start, end, step))
+    if step == 0 or (end - start) * step < 0:
+        raise RuntimeError(f"range: a step of {step} does not lead from {start} to {end}")
+    count = math.floor((end - start) / step) + 1
+    return finish(ops.range_fill(count, start, step, dtype or _native.default_dtype()), requires_grad)
+
+
+def _space_dtype(start: Any, end: Any, dtype: DType | None) -> DType:
+    if dtype is not None:
+        return dtype
+    if isinstance(start, complex) or isinstance(end, complex):
+        return as_tensor(1j).dtype
+    return _native.default_dtype()
+
+
+def _check_ends(name: str, start: Any, end: Any, steps: Any) -> None:
+    for value in (start, end):
+        if isinstance(value, Tensor) and value.ndim:
+            raise RuntimeError(f"{name}: ends must be numbers or 0-dim tensors, got shape {list(value.shape)}")
+    if not hasattr(steps, "__index__"):
+        raise TypeError(f"{name}: steps must be an int, got {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError(f"{name}: at least 0 steps are wanted, got {steps}")
+
+
+@export(function=True)
+def linspace(start: Any, end: Any, steps: int, *, dtype: DType | None = None, device: Any = None,
+             requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """`steps` evenly spaced numbers from start to end, both included.
+
+    >>> import thalweg as tw
+    >>> tw.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    _check_ends("linspace", start, end, steps)
+    check_device(device, "linspace")
+    start, end = _number("linspace", start), _number("linspace", end)
+    dtype = _space_dtype(start, end, dtype)
+    if not dtype.is_complex and (isinstance(start, complex) or isinstance(end, complex)):
+        raise RuntimeError(f"linspace: complex ends do not fit dtype {dtype}")
+    return finish(_fill_out(ops.linspace_fill(steps, start, end, dtype), out), requires_grad)
+
+
+@export(function=True)
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: Any = None,
+             requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """`base` raised to evenly spaced powers from start to end, both included."""
+    _check_ends("logspace", start, end, steps)
+    check_device(device, "logspace")
+    start, end = _number("logspace", start), _number("logspace", end)
+    dtype = _space_dtype(start, end, dtype)
+    if dtype.is_floating_point or dtype.is_complex:
+        wide = as_tensor(1j).to(complex).dtype if dtype.is_complex else float64
+    else:
+        start, end, wide = int(start), int(end), float64
+    powers = ops.linspace_fill(steps, start, end, wide)
+    return finish(_fill_out(ops.pow(base, powers).to(dtype), out), requires_grad)
+
+
+@export(function=True)
+def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
+        out: Tensor | None = None) -> Tensor:
+    """An n x m (n x n) matrix with ones on its diagonal and zeros elsewhere."""
+    check_device(device, "eye")
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"eye: sizes must not be negative, got {n} and {m}")
+    dtype = dtype or (out.dtype if out is not None else _native.default_dtype())
+    result = ops.full([n, m], 0, dtype=dtype)
+    op("copy", True)(ops.diagonal(result), ops.full([], 1, dtype=dtype))
+    return finish(_fill_out(result, out), requires_grad)
+
+
+@export(function=True)
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector's elements as columns, the highest first unless increasing."""
+    if x.ndim != 1:
+        raise RuntimeError(f"vander: a vector is wanted, got shape {list(x.shape)}")
+    powers = _powers(x, x.shape[0] if N is None else N)
+    return powers if increasing else ops.flip(powers, -1)
+
+
+def _powers(x: Tensor, count: int) -> Tensor:
+    if count < 0:
+        raise RuntimeError(f"vander: a number of columns of at least 0 is wanted, got {count}")
+    whole = not (x.dtype.is_floating_point or x.dtype.is_complex)
+    x = x.to(int64) if whole else x
+    columns = [ops.full(list(x.shape), 1, dtype=x.dtype)]
+    for _ in range(count - 1):
+        columns.append(columns[-1] * x)
+    if count == 0:
+        return ops.full([*x.shape, 0], 0, dtype=x.dtype)
+    return ops.stack(columns, -1)
+
+
+@export(linalg=True, name="vander")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Rising powers of the elements of the last dim, as a new last dim."""
+    if x.ndim == 0:
+        raise RuntimeError("vander: at least 1 dim is wanted")
+    if N is not None and N <= 1:
+        raise RuntimeError(f"vander: more than 1 column is wanted, got {N}")
+    return _powers(x, x.shape[-1] if N is None else N)
+
+
+@export(function=True, method=True)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise RuntimeError(f"diag: a vector or matrix is wanted, got shape {list(input.shape)}")
+    return ops.diagonal(input, diagonal).clone()
+
+
+@export(function=True, method=True)
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zeros with the last dim of input on the diagonal of dims dim1 and dim2."""
+    rank = input.ndim + 1
+    if input.ndim == 0:
+        raise RuntimeError("diag_embed: at least 1 dim is wanted")
+    a, b = wrap_dim("diag_embed", dim1, rank), wrap_dim("diag_embed", dim2, rank)
+    if a == b:
+        raise RuntimeError(f"diag_embed: two different dims are wanted, got {dim1} and {dim2}")
+    size = input.shape[-1] + abs(offset)
+    rest = iter(input.shape[:-1])
+    zeros = ops.full([size if d in (a, b) else next(rest) for d in range(rank)], 0, dtype=input.dtype)
+    return diagonal_scatter(zeros, input, offset, a, b)
+
+
+@export(function=True, method=True)
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with the flattened input on its diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+def _written(input: Tensor, window: Any, src: Tensor, name: str) -> Tensor:
+    """A copy of input with src in a window of it."""
+    result = input.clone()
+    target = window(result)
+    if target.shape != src.shape:
+        raise RuntimeError(f"{name}: src of shape {list(target.shape)} is wanted, got {list(src.shape)}")
+    op("copy", True)(target, src)
+    return result
+
+
+@export(function=True, method=True)
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """input with src on its diagonal."""
+    return _written(input, lambda x: ops.diagonal(x, offset, dim1, dim2), src, "diagonal_scatter")
+
+
+@export(function=True, method=True)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """input with src at one position of a dim."""
+    return _written(input, lambda x: ops.select(x, dim, index), src, "select_scatter")
+
+
+@export(function=True, method=True)
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+                  step: int = 1) -> Tensor:
+    """input with src at positions start, start + step, ... below end of a dim."""
+    last = input.shape[wrap_dim("slice_scatter", dim, input.ndim)] if end is None else end
+    return _written(input, lambda x: ops.slice(x, dim, start or 0, last, step), src, "slice_scatter")
+
+
+def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: DType, lower: bool) -> Tensor:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"{name}: sizes must not be negative, got {row} and {col}")
+    triangle = ops.tril if lower else ops.triu
+    return ops.nonzero(triangle(ops.full([row, col], True), offset)).transpose(0, 1).to(dtype).clone()
+
+
+@export(function=True)
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """Rows and columns [2, count] of the elements on and below a diagonal."""
+    check_device(device, "tril_indices")
+    return _triangle_indices("tril_indices", row, col, offset, dtype, True)
+
+
+@export(function=True)
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """Rows and columns [2, count] of the elements on and above a diagonal."""
+    check_device(device, "triu_indices")
+    return _triangle_indices("triu_indices", row, col, offset, dtype, False)
+
+
+@export(method=True)
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrites this tensor with src, broadcast and converted to its dtype."""
+    return op("copy", True)(self, src)
+
+
+@export(method=True)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Writes one number on the main diagonal; with wrap the diagonal of a tall matrix goes on after each block."""
+    if self.ndim < 2:
+        raise RuntimeError(f"fill_diagonal_: at least 2 dims are wanted, got shape {list(self.shape)}")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError(f"fill_diagonal_: beyond 2 dims, equal sizes are wanted, got shape {list(self.shape)}")
+    number = ops.full([], fill_value, dtype=self.dtype)
+    if self.ndim > 2:
+        size = self.shape[0]
+        window = ops.as_strided(self, [size], [sum(self.stride())], self.storage_offset())
+        op("copy", True)(window, number)
+        return self
+    op("copy", True)(ops.diagonal(self), number)
+    rows, columns = self.shape
+    for start in range(columns + 1, rows, columns + 1) if wrap else ():
+        op("copy", True)(ops.diagonal(ops.slice(self, 0, start, rows)), number)
+    return self

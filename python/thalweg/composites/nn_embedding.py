@@ -1,0 +1,127 @@
+"""F.embedding and F.embedding_bag."""
+
+from typing import Any
+
+from thalweg._core._tensor import Tensor, op
+from thalweg._registry import export, ops
+from thalweg.autograd.modes import no_grad
+from thalweg.composites.support import int64
+
+
+def _padding_row(name: str, padding_idx: int | None, rows: int) -> int:
+    """padding_idx counted from the front, -1 for none."""
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise ValueError(f"{name}: padding_idx within {rows} rows is wanted, got {padding_idx}")
+    return padding_idx % rows
+
+
+def _renorm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    with no_grad():
+        op("embedding_renorm", True)(weight, input, max_norm, norm_type)
+
+
+@export(nn=True)
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """The rows of `weight` [rows, width] that `input` [*] names: [*, width].
+
+    The row padding_idx gets no gradient. With max_norm, rows that are read are first scaled down in place to that
+    norm. With scale_grad_by_freq a row's gradient is divided by how often it was read.
+
+    Errors: IndexError for an index outside the table; NotImplementedError for sparse=True.
+    """
+    if sparse:
+        raise NotImplementedError("embedding: sparse gradients are not supported")
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding: a weight of 2 dims is wanted, got shape {list(weight.shape)}")
+    padding = _padding_row("embedding", padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _renorm(weight, input, max_norm, norm_type)
+    return ops.embedding_lookup(weight, input, padding, scale_grad_by_freq)
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, Tensor, int]:
+    """Flat indices, the bag of each, and the number of bags."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("embedding_bag: 2-dim input takes no offsets: each row is a bag")
+        count, size = input.shape
+        bags = ops.range_fill(count, 0, 1, dtype=int64).unsqueeze(1).expand(count, size)
+        return input.reshape(-1), bags.reshape(-1), count
+    if input.ndim != 1:
+        raise ValueError(f"embedding_bag: 1 or 2 dims of input are wanted, got {input.ndim}")
+    if offsets is None or offsets.ndim != 1:
+        raise ValueError("embedding_bag: 1-dim input needs 1-dim offsets")
+    starts = offsets.tolist()
+    if include_last_offset:
+        if not starts:
+            raise ValueError("embedding_bag: include_last_offset wants at least one offset")
+        ends = starts[1:]
+        starts = starts[:-1]
+    else:
+        ends = [*starts[1:], input.shape[0]]
+    if starts and starts[0] != 0:
+        raise ValueError(f"embedding_bag: the first offset must be 0, got {starts[0]}")
+    sizes = [end - start for start, end in zip(starts, ends, strict=True)]
+    if any(size < 0 for size in sizes) or sum(sizes) > input.shape[0]:
+        raise ValueError(f"embedding_bag: offsets must rise to at most {input.shape[0]}, got {offsets.tolist()}")
+    used = sum(sizes)
+    bags = [bag for bag, size in enumerate(sizes) for _ in range(size)]
+    return input[:used], _int_tensor(bags), len(sizes)
+
+
+def _int_tensor(values: list[int]) -> Tensor:
+    from thalweg.frontend.creation import tensor
+
+    return tensor(values, dtype=int64)
+
+
+@export(nn=True)
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Tensor:
+    """Sums, means or maxima of bags of rows of `weight` [rows, width]: [bags, width].
+
+    `input` is [bags, size], or [indices] with `offsets` [bags] where each bag begins (with include_last_offset also
+    where the last one ends). per_sample_weights has the shape of input, for mode "sum". An empty bag gives zeros;
+    padding_idx is left out of its bag.
+    """
+    if sparse:
+        raise NotImplementedError("embedding_bag: sparse gradients are not supported")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode must be sum, mean or max, got {mode}")
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding_bag: a weight of 2 dims is wanted, got shape {list(weight.shape)}")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(f"embedding_bag: per_sample_weights go with mode sum only, got {mode}")
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(f"embedding_bag: per_sample_weights of shape {list(input.shape)} are wanted, got "
+                             f"{list(per_sample_weights.shape)}")  # fmt: skip
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag: mode max does not scale gradients by frequency")
+    padding = _padding_row("embedding_bag", padding_idx, weight.shape[0])
+    indices, bags, count = _bags(input, offsets, include_last_offset)
+    scales = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: indices.shape[0]]
+    if max_norm is not None:
+        _renorm(weight, indices, max_norm, norm_type)
+    if padding >= 0:
+        kept = ops.nonzero(ops.ne(indices, padding)).reshape(-1)
+        indices, bags = indices[kept], bags[kept]
+        scales = None if scales is None else scales[kept]
+    rows: Any = ops.embedding_lookup(weight, indices, -1, scale_grad_by_freq)
+    if scales is not None:
+        rows = rows * scales.to(rows.dtype).unsqueeze(1)
+    zeros = ops.full([count, weight.shape[1]], 0, dtype=weight.dtype)
+    if mode == "max":
+        places = bags.unsqueeze(1).expand(rows.shape)
+        return ops.scatter_elements(zeros, 0, places, rows, "amax", False)
+    result = ops.index_put(zeros, [bags], rows, True)
+    if mode == "sum":
+        return result
+    ones = ops.full([bags.shape[0]], 1, dtype=weight.dtype)
+    sizes = ops.index_put(ops.full([count], 0, dtype=weight.dtype), [bags], ones, True)
+    return result / ops.maximum(sizes, ops.full([], 1, dtype=weight.dtype)).unsqueeze(1)
