@@ -8,6 +8,13 @@ namespace tw::eager {
 
 namespace {
 
+// Elements from the first to the last that a geometry reaches.
+int64_t extent(const ir::Geometry& geometry) {
+  int64_t last = 0;
+  for (size_t i = 0; i < geometry.sizes.size(); i++) last += (geometry.sizes[i] - 1) * geometry.strides[i];
+  return numel(geometry.sizes) == 0 ? 0 : last + 1;
+}
+
 // Gradient of "write op(window of base) into the window": edges[0] is the base before, the rest are the op's other
 // inputs.
 class CopySlices final : public Node {
@@ -23,21 +30,22 @@ class CopySlices final : public Node {
 
   void backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) override {
     if (!grads[0]) return;
-    ir::Value result = ir::op<"clone">(ir::Value(grads[0]));
-    IntList strides = contiguous_strides(base_.sizes);
-    TW_CHECK(strides == base_.strides, kNotImplemented,
-             "an in-place op on a view of a tensor whose memory is not in row-major order is not differentiable");
-    ir::Value window = ir::op<"as_strided">(result, window_.sizes, window_.strides, window_.offset);
+    // The gradient of the base, laid out as its memory is.
+    const bool row_major = is_contiguous(base_.sizes, base_.strides);
+    ir::Value memory = row_major ? ir::op<"clone">(ir::Value(grads[0]))
+                                 : ir::op<"as_strided_scatter">(ir::Value(grads[0]), IntList{extent(base_)},
+                                                                base_.sizes, base_.strides, 0);
+    ir::Value window = ir::op<"as_strided">(memory, window_.sizes, window_.strides, window_.offset);
     std::vector<Tensor> op_grads = {as_tensor(ir::op<"clone">(window))};
     std::vector<Tensor> op_input_grads(op_->edges.size());
     // The op's own self edge counts as wanted wherever the base's gradient is.
     op_->backward(op_grads, op_input_grads);
     ir::Value inside = op_input_grads[0] ? ir::Value(op_input_grads[0])
-                                         : ir::op<"full">(window_.sizes, 0, result->dtype);
+                                         : ir::op<"full">(window_.sizes, 0, memory->dtype);
     const ir::OpDef& copy = ir::registry().get("copy");
     const ir::Value copy_inputs[] = {window, inside};
     dispatch_inplace(copy, copy_inputs, {}, nullptr);
-    input_grads[0] = as_tensor(result);
+    input_grads[0] = as_tensor(row_major ? memory : ir::op<"as_strided">(memory, base_.sizes, base_.strides, 0));
     for (size_t i = 1; i < edges.size(); i++) input_grads[i] = std::move(op_input_grads[i]);
   }
   void release() override { op_->release(); }
@@ -64,7 +72,9 @@ void refresh_view_history(TensorImpl& tensor) {
     return;
   if (tensor.dtype != view.base->dtype) return;  // a reinterpreting view carries no gradient
   GradModeGuard on(true);
-  ir::Value window = ir::op<"as_strided">(ir::Value(view.base), tensor.sizes, tensor.strides, tensor.offset);
+  const TensorImpl& base = *view.base;
+  ir::Value window = ir::op<"as_strided">(ir::Value(view.base), tensor.sizes, tensor.strides, tensor.offset,
+                                          base.strides, base.offset);
   set_history(tensor, tensor_of(window).grad_fn, tensor_of(window).output_nr);
 }
 

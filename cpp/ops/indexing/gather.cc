@@ -149,7 +149,6 @@ void sbp_gather(sbp::RuleContext& c) {
   for (int64_t d = 0; d < rank; d++) {
     if (d == gathered_dim) c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
     else if (c.inputs[0][d] == c.inputs[1][d]) c.add({{sbp::split(d), sbp::split(d)}, {sbp::split(d)}});
-    else c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
   }
   c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
 }

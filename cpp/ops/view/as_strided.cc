@@ -1,7 +1,7 @@
 // as_strided: a window on the input's storage given by sizes, strides and an offset, whatever the input's own are.
 //
 // Its gradient treats the input as the only owner of its elements: each gradient element is added to the input element
-// at the same memory location; an input element seen through an expanded input shares its sum out evenly.
+// at the same memory location; elements of an expanded input that share a location share its sum evenly.
 #include "ops/view/as_strided.h"
 
 #include "ir/emitter.h"
@@ -29,9 +29,30 @@ bool view_as_strided(const Geometry& input, const void* attrs, Geometry* output)
   return true;
 }
 
+int64_t last_location(const Dims& sizes, const Dims& strides, int64_t offset) {
+  for (size_t i = 0; i < sizes.size(); i++) offset += (sizes[i] - 1) * strides[i];
+  return offset;
+}
+
+// The memory that input and window reach is laid out as one vector: gradients are added there by the window's geometry
+// and read back by the input's.
 void as_strided_grad(GradContext& c) {
   const auto& a = c.attrs<AsStridedAttrs>();
-  c.set(0, op<"as_strided_scatter">(c.grad(), c.input_meta(0).sizes, a.size, a.stride, a.storage_offset.value_or(0)));
+  const Meta& input = c.input_meta(0);
+  Dims strides = a.input_stride.empty() ? contiguous_strides(input.sizes) : a.input_stride;
+  int64_t offset = a.storage_offset.value_or(a.input_offset);
+  if (numel(a.size) == 0 || numel(input.sizes) == 0) return c.set(0, op<"full">(input.sizes, 0, input.dtype));
+  int64_t first = std::min(offset, a.input_offset);
+  int64_t end = 1 + std::max(last_location(a.size, a.stride, offset),
+                             last_location(input.sizes, strides, a.input_offset));
+  IntList memory{end - first};
+  Value sums = op<"as_strided_scatter">(c.grad(), memory, a.size, a.stride, offset - first);
+  if (may_overlap(input.sizes, strides)) {
+    Value ones = op<"full">(input.sizes, 1, input.dtype);
+    Value owners = op<"as_strided_scatter">(ones, memory, input.sizes, strides, a.input_offset - first);
+    sums = sums / op<"maximum">(owners, op<"full">(IntList(), 1, input.dtype));
+  }
+  c.set(0, op<"as_strided">(sums, input.sizes, strides, a.input_offset - first));
 }
 
 void infer_scatter(InferContext& c) {
@@ -47,15 +68,16 @@ void scatter_grad(GradContext& c) {
 }  // namespace
 
 void define_as_strided(OpRegistry& r) {
-  r.op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
-       &AsStridedAttrs::size, &AsStridedAttrs::stride, &AsStridedAttrs::storage_offset)
+  r.op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, int[] input_stride=[], "
+       "int input_offset=0) -> Tensor",
+       &AsStridedAttrs::size, &AsStridedAttrs::stride, &AsStridedAttrs::storage_offset,
+       &AsStridedAttrs::input_stride, &AsStridedAttrs::input_offset)
       .doc("A view of the storage with the given sizes, strides and offset, in elements.")
       .infer(infer_as_strided)
       .view(view_as_strided)
       .grad("", as_strided_grad)
-      .sbp(sbp::broadcast_only)
-      .cost(free_cost)
-      .expose(kFunction | kMethod);
+      .sbp(sbp::broadcast_only)  // it sees memory, which a shard holds a part of
+      .cost(free_cost);
   r.op("as_strided_scatter(Tensor grad, int[] input_size, int[] size, int[] stride, int offset) -> Tensor",
        &AsStridedScatterAttrs::input_size, &AsStridedScatterAttrs::size, &AsStridedScatterAttrs::stride,
        &AsStridedScatterAttrs::offset)

@@ -41,12 +41,19 @@ bool view_squeeze(const Geometry& input, const void* attrs, Geometry* output) {
 
 void squeeze_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_meta(0).sizes)); }
 
+// A shard may have size 1 where the whole has not: only dims that the op was not asked to squeeze may be split.
 void sbp_squeeze(sbp::RuleContext& c) {
-  std::vector<bool> gone = squeezed(c.inputs[0], c.attrs<SqueezeAttrs>().dim);
-  int64_t to = 0;
-  for (size_t d = 0; d < gone.size(); d++)
-    if (!gone[d]) c.add({{sbp::split(static_cast<int64_t>(d))}, {sbp::split(to++)}});
   c.add({{sbp::partial()}, {sbp::partial()}});
+  const auto& dim = c.attrs<SqueezeAttrs>().dim;
+  if (!dim) return;
+  int64_t rank = static_cast<int64_t>(c.inputs[0].size()), to = 0;
+  Dims named = wrap_dims(*dim, rank, "squeeze");
+  std::vector<bool> gone = squeezed(c.inputs[0], dim);
+  for (int64_t d = 0; d < rank; d++) {
+    if (gone[d]) continue;
+    if (std::find(named.begin(), named.end(), d) == named.end()) c.add({{sbp::split(d)}, {sbp::split(to)}});
+    to++;
+  }
 }
 
 struct Diagonal {

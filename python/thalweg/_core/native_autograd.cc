@@ -7,6 +7,7 @@
 #include "eager/engine.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/view_history.h"
 #include "native.h"
 #include "native_node.h"
 
@@ -117,6 +118,16 @@ void set_data(const Tensor& tensor, const Tensor& source) {
   tensor->view = nullptr;
 }
 
+// `tensor` takes the geometry and the history of a view of itself: what transpose_() and its kin do.
+void adopt_view(const Tensor& tensor, const Tensor& view, const std::string& op) {
+  TW_CHECK(tensor->storage == view->storage, kInternal, op, ": a view of the tensor itself is wanted");
+  eager::check_inplace_allowed(*tensor, op.c_str());
+  tensor->set_geometry(view->geometry());
+  tensor->storage->version++;
+  if (tensor->needs_grad() && eager::modes().grad_enabled) eager::set_history(*tensor, view->grad_fn, view->output_nr);
+  if (tensor->view) tensor->view->version = tensor->storage->version;
+}
+
 // The user's stack, innermost call last, as tracebacks print it.
 std::string python_stack() {
   pb::gil_scoped_acquire lock;
@@ -151,6 +162,7 @@ void bind_autograd(pb::module_& m) {
   m.def("detach", detach);
   m.def("detach_", detach_inplace);
   m.def("set_data", set_data);
+  m.def("adopt_view", adopt_view);
   m.def("retain_grad", retain_grad);
   m.def("retains_grad", [](const Tensor& tensor) { return tensor->retains_grad; });
   m.def("is_view", [](const Tensor& tensor) { return tensor->view != nullptr; });

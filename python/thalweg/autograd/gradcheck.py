@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from thalweg._core._tensor import Tensor
 from thalweg.autograd.functional import grad
-from thalweg.autograd.modes import no_grad
+from thalweg.autograd.modes import enable_grad, no_grad
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
@@ -101,8 +101,9 @@ def gradgradcheck(func: Callable, inputs: Tensor | Sequence, *, eps: float = 1e-
 
     def first(*args: object) -> tuple:
         wanted = [t for t in args if isinstance(t, Tensor) and t.requires_grad]
-        outputs = [o for o in _outputs(func, args) if o.requires_grad]
-        found = grad(outputs, wanted, [_weights(o) for o in outputs], create_graph=True, allow_unused=True)
+        with enable_grad():  # the differences are taken without a tape of their own
+            outputs = [o for o in _outputs(func, args) if o.requires_grad]
+            found = grad(outputs, wanted, [_weights(o) for o in outputs], create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None and g.requires_grad)
 
     if not first(*arguments):

@@ -81,7 +81,8 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return _masked_scatter(input, mask, source, True)
 
 
-def _scatter(input: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None, inplace: bool) -> Tensor:
+def _scatter(input: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None,
+             inplace: bool) -> Tensor:
     if (src is None) == (value is None):
         raise TypeError("scatter: exactly one of src and value is wanted")
     if reduce is not None and reduce not in ("add", "multiply"):
@@ -187,8 +188,8 @@ def _check_source(name: str, input: Tensor, dim: int, index: Tensor, source: Ten
     single = index.numel() == 1 and source.numel() == 1 and source.ndim <= 1 and input.ndim <= 1
     if list(source.shape) != wanted and not single:
         raise RuntimeError(
-            f"{name}: for {index.numel()} indices of dim {dim} and input of shape {list(input.shape)} a source of shape "
-            f"{wanted} is wanted, got {list(source.shape)}"
+            f"{name}: for {index.numel()} indices of dim {dim} and input of shape {list(input.shape)} a source of "
+            f"shape {wanted} is wanted, got {list(source.shape)}"
         )
 
 

@@ -1,11 +1,13 @@
 """Joining tensors and cutting them into parts."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.composites.support import wrap_dim
+from thalweg.frontend.creation import as_tensor, tensor
 
 
 def _given(name: str, dim: Any, axis: Any) -> Any:
@@ -234,8 +236,6 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 @export(function=True)
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices along the diagonal of one; vectors count as rows."""
-    from thalweg.frontend.creation import as_tensor
-
     if not tensors:
         return ops.full([1, 0], 0.0)
     blocks = []
@@ -286,10 +286,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @export(function=True)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, a row each, in the order of the vector."""
-    import itertools
-
-    from thalweg.frontend.creation import tensor
-
     if input.ndim != 1:
         raise RuntimeError(f"combinations: a vector is wanted, got shape {list(input.shape)}")
     if r < 0:

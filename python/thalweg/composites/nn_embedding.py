@@ -6,6 +6,7 @@ from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
 from thalweg.composites.support import int64
+from thalweg.frontend.creation import tensor
 
 
 def _padding_row(name: str, padding_idx: int | None, rows: int) -> int:
@@ -73,8 +74,6 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
 
 
 def _int_tensor(values: list[int]) -> Tensor:
-    from thalweg.frontend.creation import tensor
-
     return tensor(values, dtype=int64)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.frontend.creation import tensor
 
 
 def _source(position: int, size: int, mode: str) -> int:
@@ -17,8 +18,6 @@ def _source(position: int, size: int, mode: str) -> int:
 
 
 def _pad_dim(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
-    from thalweg.frontend.creation import tensor
-
     size = x.shape[dim]
     limit = {"reflect": size - 1, "circular": size}.get(mode)
     if limit is not None and max(before, after) > limit:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._core import _native
 from thalweg._core._tensor import Size, Tensor, attach, op
 from thalweg._core._tensor import dtype as DType
 from thalweg._registry import export, ops
 from thalweg.composites.support import broadcast_shape, int64, ints, wrap_dim, wrap_dims
+from thalweg.frontend.creation import tensor
 
 _VIEW, _VIEW_DTYPE = op("view"), op("view_dtype")
 
@@ -112,14 +114,64 @@ def t(input: Tensor) -> Tensor:
     return input.transpose(0, 1) if input.ndim == 2 else input
 
 
+@export(function=True, method=True)
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
+               storage_offset: int | None = None) -> Tensor:
+    """A window on the tensor's memory with the given sizes, strides and offset, in elements."""
+    if input.requires_grad:  # the gradient has to know where the input's own elements lie
+        return ops.as_strided(
+            input, size, stride, storage_offset, input_stride=list(input.stride()), input_offset=input.storage_offset()
+        )
+    return ops.as_strided(input, size, stride, storage_offset)
+
+
+def _in_place(name: str, make_view: Any, doc: str) -> None:
+    """A method that turns the tensor itself into a view of it."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _native.adopt_view(self, make_view(self, *args, **kwargs), name)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    export(method=True)(method)
+
+
+_in_place("t_", t, "t, changing the tensor itself.")
+_in_place("squeeze_", op("squeeze"), "squeeze, changing the tensor itself.")
+_in_place("unsqueeze_", op("unsqueeze"), "unsqueeze, changing the tensor itself.")
+_in_place("as_strided_", as_strided, "as_strided, changing the tensor itself.")
+for _name in ("transpose_", "swapaxes_", "swapdims_"):
+    _in_place(_name, op("transpose"), "transpose, changing the tensor itself.")
+
+
 @export(method=True)
-def t_(self: Tensor) -> Tensor:
-    """t, changing this tensor's own strides."""
-    return self.set_(t(self)) if hasattr(self, "set_") else _refuse("t_")
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape in row-major order; memory grows where it must, with unset elements at its end."""
+    shape = ints("resize_", sizes)
+    if self.requires_grad:
+        raise RuntimeError("resize_: a tensor that requires grad cannot be resized")
+    if any(size < 0 for size in shape):
+        raise RuntimeError(f"resize_: sizes must not be negative, got {shape}")
+    strides, count = [], 1
+    for size in reversed(shape):
+        strides.append(count)
+        count *= max(size, 1)
+    if 0 in shape:
+        count = 0
+    strides.reverse()
+    held = self.untyped_storage().nbytes() // self.element_size() - self.storage_offset()
+    if count <= held:
+        return self.set_(self, self.storage_offset(), shape, strides)
+    grown = _native.empty([count], self.dtype)
+    op("copy", True)(ops.slice(grown, 0, 0, held), ops.as_strided(self.detach(), [held], [1]))
+    return self.set_(grown, 0, shape, strides)
 
 
-def _refuse(name: str) -> Tensor:
-    raise NotImplementedError(f"{name}: changing a tensor's own shape in place is not supported; use {name[:-1]}")
+@export(method=True)
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to the shape of `other`."""
+    return resize_(self, *other.shape) if other.ndim else resize_(self, ())
 
 
 def _property(name: str, getter: Any, doc: str) -> None:
@@ -225,8 +277,6 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     dim = wrap_dim("repeat_interleave", 0 if dim is None else dim, x.ndim)
     size = x.shape[dim]
     if not isinstance(repeats, Tensor) and not hasattr(repeats, "__index__"):
-        from thalweg.frontend.creation import tensor
-
         repeats = tensor(list(repeats), dtype=int64)
     if isinstance(repeats, Tensor) and repeats.numel() == 1:
         repeats = int(repeats)

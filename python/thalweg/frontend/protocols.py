@@ -54,6 +54,15 @@ def _dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_dev
     return _native.to_dlpack(self.clone() if copy else self)
 
 
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """The namespace of the array API standard."""
+    from thalweg import array_api
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"__array_namespace__: version 2024.12 of the standard or earlier is wanted, got {api_version}")
+    return array_api
+
+
 set_slots(
     bool=_bool,
     int=lambda self: int(_single(self, "int")),
@@ -65,6 +74,7 @@ set_slots(
 attach("__complex__", lambda self: complex(_single(self, "complex")))
 attach("__reversed__", lambda self: self.flip(0))
 attach("__array__", _array)
+attach("__array_namespace__", _array_namespace)
 attach("__array_wrap__", _array_wrap)
 attach("__dlpack__", _dlpack)
 attach("__dlpack_device__", lambda self: (1, 0))

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import Sample, array, check
-
 import thalweg as tw
+from harness import Sample, array, check
 from thalweg._registry import ops
 
 INDEX = np.array([[0, 2, 1], [2, 2, 0]])
@@ -20,7 +19,11 @@ def scattered(x, dim, index, src, write):
 
 
 def test_gather():
-    samples = [Sample((array((2, 3)), 1, INDEX)), Sample((array((3, 4)), 0, INDEX)), Sample((array(()), 0, np.array([0, 0])))]
+    samples = [
+        Sample((array((2, 3)), 1, INDEX)),
+        Sample((array((3, 4)), 0, INDEX)),
+        Sample((array(()), 0, np.array([0, 0]))),
+    ]
     check(tw.gather, lambda x, dim, i: np.take_along_axis(np.atleast_1d(x), i, dim) if i.shape[0] == x.shape[:1]
           else np.take_along_axis(x[:, :3], i, dim) if x.ndim else np.full(2, x), samples)  # fmt: skip
     check(tw.take_along_dim, lambda x, i, dim: np.take_along_axis(x, i, dim), [Sample((array((2, 3)), INDEX - 3, 1))])
@@ -43,7 +46,8 @@ def test_scatter_add():
     samples = [Sample((array((3, 3)), dim, INDEX, array((2, 3), seed=1))) for dim in (0, 1)]
     check(tw.scatter_add, lambda x, d, i, s: scattered(x, d, i, s, lambda t, p, v: np.add.at(t, p, v)), samples,
           inplace="scatter_add_")  # fmt: skip
-    assert set(ops.scatter_elements.signatures(tw.ones(3, 3), 1, tw.zeros(3, 3, dtype=tw.int64), tw.ones(3, 3), "sum"))
+    check(ops.scatter_elements, lambda x, d, i, s, r: scattered(x, d, i, s, lambda t, p, v: np.add.at(t, p, v)),
+          [Sample((array((3, 3)), 1, np.array([[0, 2], [1, 1], [2, 2]]), array((3, 2), seed=1), "sum"))])  # fmt: skip
 
 
 @pytest.mark.parametrize("include_self", [True, False])
@@ -51,14 +55,19 @@ def test_scatter_add():
 def test_scatter_reduce(reduce, include_self):
     def reference(x, dim, index, src, reduce, include_self):
         groups = {place: [x[place]] for place in np.ndindex(*x.shape)}
-        touched = scattered(np.zeros(x.shape, bool), dim, index, np.ones(index.shape), lambda t, p, v: t.__setitem__(p, True))
+        touched = scattered(
+            np.zeros(x.shape, bool), dim, index, np.ones(index.shape), lambda t, p, v: t.__setitem__(p, True)
+        )
         if not include_self:
             groups = {place: [] if touched[place] else values for place, values in groups.items()}
         scattered(x, dim, index, src, lambda t, p, v: groups[p].append(v))
         fold = np.mean if reduce == "mean" else REDUCE[reduce].reduce
         return np.array([fold(groups[place]) for place in np.ndindex(*x.shape)]).reshape(x.shape)
 
-    samples = [Sample((array((3, 3)), dim, INDEX, array((2, 3), seed=1), reduce), {"include_self": include_self}) for dim in (0, 1)]
+    samples = [
+        Sample((array((3, 3)), dim, INDEX, array((2, 3), seed=1), reduce), {"include_self": include_self})
+        for dim in (0, 1)
+    ]
     check(tw.scatter_reduce, reference, samples, inplace="scatter_reduce_")
 
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import Sample, array, check
-
 import thalweg as tw
+from harness import Sample, array, check
 
 X = array((3, 4))
 INDEX = np.array([2, 0, 2])
@@ -14,7 +13,9 @@ SOURCE = array((3, 3), seed=1)
 def written(write):
     def reference(x, dim, index, source, **_):
         result = x.copy()
-        write(np.moveaxis(result, dim, 0), index, np.moveaxis(np.asarray(source), dim, 0) if np.ndim(source) else source)
+        write(
+            np.moveaxis(result, dim, 0), index, np.moveaxis(np.asarray(source), dim, 0) if np.ndim(source) else source
+        )
         return result
 
     return reference
@@ -31,7 +32,9 @@ def test_reads():
 
 def test_writes():
     add = written(lambda t, i, s: np.add.at(t, i, s))
-    check(tw.index_add, add, [Sample((X, 1, INDEX, SOURCE)), Sample((X[:, :3], 0, INDEX, SOURCE))], inplace="index_add_")
+    check(
+        tw.index_add, add, [Sample((X, 1, INDEX, SOURCE)), Sample((X[:, :3], 0, INDEX, SOURCE))], inplace="index_add_"
+    )
     check(tw.index_add, lambda *a, alpha: add(*a[:3], alpha * a[3]), [Sample((X, 1, INDEX, SOURCE), {"alpha": 2.5})])
     unique = INDEX[:2]
     copy = written(lambda t, i, s: t.__setitem__(i, s))

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import Sample, array, check, sample
-
 import thalweg as tw
+from harness import Sample, array, check, sample
 
 
 def parts(*shapes):
@@ -13,7 +12,13 @@ def test_cat():
     samples = [
         Sample((parts((2, 3), (4, 3)),)),
         Sample((parts((2, 3), (2, 1), (2, 0)),), {"dim": -1}),
-        Sample((parts((5,),),)),
+        Sample(
+            (
+                parts(
+                    (5,),
+                ),
+            )
+        ),
     ]
     check(tw.cat, lambda x, dim=0: np.concatenate(x, dim), samples)
     for alias in (tw.concat, tw.concatenate):
@@ -76,6 +81,8 @@ def test_grids():
               [Sample((x, y), {"indexing": indexing})])  # fmt: skip
     check(tw.cartesian_prod, lambda a, b: np.stack([np.repeat(a, 2), np.tile(b, 3)], 1), [Sample((x, y))])
     check(tw.combinations, lambda a: a[[[0, 1], [0, 2], [1, 2]]], [Sample((x,))])
-    check(tw.block_diag, lambda a, b: np.block([[a, np.zeros((2, 2))], [np.zeros((1, 3)), b]]), [sample((2, 3), (1, 2))])
+    check(
+        tw.block_diag, lambda a, b: np.block([[a, np.zeros((2, 2))], [np.zeros((1, 3)), b]]), [sample((2, 3), (1, 2))]
+    )
     for name in ("atleast_1d", "atleast_2d", "atleast_3d"):
         check(getattr(tw, name), getattr(np, name), [sample(()), sample((3,)), sample((2, 3)), sample((1, 2, 3, 4))])

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
-from harness import Sample, array, check, sample
-
 import thalweg as tw
+from harness import Sample, array, check, sample
 from thalweg._registry import ops
 
 
 def test_flip():
-    check(tw.flip, lambda x, dims: np.flip(x, dims), [sample((2, 3, 4), [0, 2]), sample((5,), [0]), sample((0, 2), [1])])
+    check(
+        tw.flip, lambda x, dims: np.flip(x, dims), [sample((2, 3, 4), [0, 2]), sample((5,), [0]), sample((0, 2), [1])]
+    )
     check(tw.fliplr, np.fliplr, [sample((2, 3))])
     check(tw.flipud, np.flipud, [sample((2, 3))])
 
@@ -58,7 +59,9 @@ def test_negative_pads_crop():
     check(tw.nn.functional.pad, lambda x, pad, mode: wide, [Sample((x, (-1, 3)), {"mode": "circular"})])
 
 
-@pytest.mark.parametrize("pad, mode", [((3, 0), "reflect"), ((4, 0), "circular"), ((1,), "constant"), ((-4, -4), "constant")])
+@pytest.mark.parametrize(
+    "pad, mode", [((3, 0), "reflect"), ((4, 0), "circular"), ((1,), "constant"), ((-4, -4), "constant")]
+)
 def test_pads_that_do_not_fit_are_refused(pad, mode):
     with pytest.raises((ValueError, RuntimeError), match="pad"):
         tw.nn.functional.pad(tw.ones(1, 3), pad, mode=mode)

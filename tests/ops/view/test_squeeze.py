@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import Sample, array, check, sample
-
 import thalweg as tw
+from harness import Sample, array, check, sample
 from thalweg._registry import ops
 
 
@@ -23,7 +22,11 @@ def test_diagonals(offset):
     check(tw.diagonal, lambda x, *a: np.diagonal(x, *a), [Sample((array((3, 4, 2)), offset, -1, 1))])
     check(tw.diag, np.diag, [Sample((array(shape), offset)) for shape in [(3,), (3, 4)]])
     check(tw.diagflat, np.diagflat, [Sample((array((2, 2)), offset))])
-    check(tw.diag_embed, lambda x, offset: np.stack([np.diag(row, offset) for row in x]), [Sample((array((2, 3)), offset))])
+    check(
+        tw.diag_embed,
+        lambda x, offset: np.stack([np.diag(row, offset) for row in x]),
+        [Sample((array((2, 3)), offset))],
+    )
 
 
 def test_scatters_write_into_a_copy():
@@ -48,7 +51,9 @@ def test_scatters_write_into_a_copy():
 
 def test_unfold():
     def reference(x, dim, size, step):
-        return np.lib.stride_tricks.sliding_window_view(x, size, dim)[(slice(None),) * (dim % x.ndim) + (slice(None, None, step),)]
+        return np.lib.stride_tricks.sliding_window_view(x, size, dim)[
+            (slice(None),) * (dim % x.ndim) + (slice(None, None, step),)
+        ]
 
     samples = [sample((2, 7), 1, 3, 2), sample((5, 3), 0, 2, 1), sample((4,), 0, 4, 1)]
     check(lambda x, *a: x.unfold(*a), reference, samples)
@@ -80,9 +85,15 @@ def test_broadcasting():
 
 
 def test_repeats():
-    check(lambda x, *r: x.repeat(*r), lambda x, *r: np.tile(x, r), [sample((2, 3), 2, 1), sample((3,), 2, 2), sample((2,), 0)])
-    check(tw.tile, lambda x, r: np.tile(x, r), [sample((2, 3), (2,)), sample((2,), (3, 2))])
-    check(tw.repeat_interleave, lambda x, r, dim=None: np.repeat(x, r, dim), [sample((2, 3), 2), sample((2, 3), 2, dim=1)])
+    check(
+        lambda x, *r: x.repeat(*r),
+        lambda x, *r: np.tile(x, r),
+        [sample((2, 3), 2, 1), sample((3,), 2, 2), sample((2,), 0)],
+    )
+    check(tw.tile, lambda x, r: np.tile(x, r), [Sample((array((2, 3)), (2,))), Sample((array((2,)), (3, 2)))])
+    check(
+        tw.repeat_interleave, lambda x, r, dim=None: np.repeat(x, r, dim), [sample((2, 3), 2), sample((2, 3), 2, dim=1)]
+    )
     counts = np.array([2, 0, 1])
     check(tw.repeat_interleave, lambda x, r, dim: np.repeat(x, r, dim), [Sample((array((2, 3)), counts), {"dim": 1})])
     assert tw.repeat_interleave(tw.tensor([2, 0, 1])).tolist() == [0, 0, 2]
