@@ -1,6 +1,7 @@
-"""A small GPT: token and position embeddings, blocks of causal attention and MLP behind layer norms, a linear head.
+"""A small GPT: token embedding, blocks of causal attention and MLP behind layer norms, a linear head.
 
-Shapes: B batch, T time, C width, H heads, V vocabulary. Source: Radford et al., 2019.
+Shapes: B batch, T time, C width, D width of a head, V vocabulary. Source: Radford et al., 2019, with rotary positions
+(Su et al., 2021), which learn several times faster than embedded ones.
 """
 
 import math
@@ -10,12 +11,32 @@ from thalweg import nn
 from thalweg.nn import functional as F
 
 
+class Rotary(nn.Module):
+    """Turns each pair of numbers by an angle that grows with the position: (..., T, D) to (..., T, D).
+
+    Products of turned queries and keys depend on how far apart their positions are, not on where they lie.
+    """
+
+    def __init__(self, context: int, size: int, longest: float = 1000.0) -> None:
+        super().__init__()
+        rates = longest ** (-tw.arange(0, size, 2) / size)
+        angles_TD = tw.arange(context)[:, None] * tw.cat([rates, rates])
+        self.register_buffer("cos_TD", angles_TD.cos(), persistent=False)
+        self.register_buffer("sin_TD", angles_TD.sin(), persistent=False)
+
+    def forward(self, x: tw.Tensor) -> tw.Tensor:
+        T = x.shape[-2]
+        first, second = x.chunk(2, dim=-1)
+        return x * self.cos_TD[:T] + tw.cat([-second, first], dim=-1) * self.sin_TD[:T]
+
+
 class Attention(nn.Module):
     """Causal self-attention of several heads, (B, T, C) to (B, T, C)."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, context: int, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads = heads
+        self.rotary = Rotary(context, width // heads)
         self.inputs = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)
         self.dropout = nn.Dropout(dropout)
@@ -23,17 +44,17 @@ class Attention(nn.Module):
     def forward(self, x_BTC: tw.Tensor) -> tw.Tensor:
         B, T, C = x_BTC.shape
         q, k, v = (part.reshape(B, T, self.heads, -1).transpose(1, 2) for part in self.inputs(x_BTC).chunk(3, dim=-1))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        mixed = F.scaled_dot_product_attention(self.rotary(q), self.rotary(k), v, is_causal=True)
         return self.dropout(self.output(mixed.transpose(1, 2).reshape(B, T, C)))
 
 
 class Block(nn.Module):
     """x + attention, then + MLP, each of the normalised sum so far."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, context: int, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = Attention(width, heads, dropout)
+        self.attention = Attention(context, width, heads, dropout)
         self.mlp = nn.Sequential(
             nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)
         )
@@ -50,26 +71,24 @@ class GPT(nn.Module):
         super().__init__()
         self.context = context
         self.tokens = nn.Embedding(vocabulary, width)
-        self.positions = nn.Embedding(context, width)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.Sequential(*(Block(width, heads, dropout) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(Block(context, width, heads, dropout) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.apply(self._initialize)
         for block in self.blocks:  # the sum over the layers keeps its variance
             for last in (block.attention.output, block.mlp[2]):
-                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * layers))
+                nn.init.normal_(last.weight, std=1 / math.sqrt(2 * layers * width))
 
     @staticmethod
     def _initialize(module: nn.Module) -> None:
         if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=0.02)
+            nn.init.normal_(module.weight, std=1 / math.sqrt(module.weight.shape[1]))
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
 
     def forward(self, tokens_BT: tw.Tensor) -> tw.Tensor:
-        positions_TC = self.positions(tw.arange(tokens_BT.shape[1]))
-        x_BTC = self.dropout(self.tokens(tokens_BT) + positions_TC)
+        x_BTC = self.dropout(self.tokens(tokens_BT))
         return self.head(self.norm(self.blocks(x_BTC)))
 
     @tw.no_grad()
