@@ -46,7 +46,7 @@ newaxis = None
 globals().update(_registry.FUNCTIONS)
 
 # Packages that bring large imports of their own (NumPy, multiprocessing) are loaded when first used.
-_LAZY_PACKAGES = ("amp", "data", "io", "nn", "optim", "special")
+_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "special")
 _LAZY_NAMES = {"save": "thalweg.io", "load": "thalweg.io"}
 
 

@@ -1,0 +1,39 @@
+// Sums over contiguous rows of any length, for use under TW_CLONES.
+#pragma once
+
+#include "device/cpu/element.h"
+#include "device/cpu/reduce.h"
+
+namespace tw::device {
+
+// at(0) + ... + at(n - 1): pieces are summed in C, the pieces' sums in double.
+template <class C, class At>
+TW_INLINE double long_sum(int64_t n, At at) {
+  constexpr int64_t kPiece = 4096;
+  double total = 0;
+  for (int64_t first = 0; first < n; first += kPiece) {
+    int64_t count = n - first < kPiece ? n - first : kPiece;
+    total += static_cast<double>(
+        reduce_span(count, C(0), [&](int64_t i) { return at(first + i); }, [](C a, C b) { return a + b; }));
+  }
+  return total;
+}
+
+// total[j] = Σ_r at(r step + j) for j < width; `part` is scratch of `width` elements.
+template <class C, class At>
+TW_INLINE void column_sums(int64_t rows, int64_t step, int64_t width, At at, C* part, double* total) {
+  constexpr int64_t kRows = 128;
+  for (int64_t j = 0; j < width; j++) total[j] = 0;
+  for (int64_t first = 0; first < rows; first += kRows) {
+    int64_t last = rows - first < kRows ? rows : first + kRows;
+    for (int64_t j = 0; j < width; j++) part[j] = 0;
+    for (int64_t r = first; r < last; r++) {
+      int64_t row = r * step;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; j++) part[j] += at(row + j);
+    }
+    for (int64_t j = 0; j < width; j++) total[j] += static_cast<double>(part[j]);
+  }
+}
+
+}  // namespace tw::device

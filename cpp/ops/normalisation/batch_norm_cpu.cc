@@ -1,0 +1,276 @@
+// A tile of channels is worked on from its statistics to its output, so that forward reads x once from memory and twice
+// from the second-level cache, and backward g and x likewise. Tiles depend on the shape alone. Floor: the bytes of x
+// and y (of g, x and dx) over the bandwidth.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "device/cpu/dense.h"
+#include "device/cpu/parallel.h"
+#include "device/cpu/row_sum.h"
+#include "ops/normalisation/normalisation.h"
+
+namespace tw::ops {
+
+using namespace device;
+
+namespace {
+
+constexpr int64_t kTile = 1024;   // elements of a sample that one tile takes at least, where there are as many
+constexpr int64_t kPiece = 4096;  // elements worked on at a time
+
+// x as [samples, channels, length].
+struct Planes {
+  int64_t samples, channels, length;
+  explicit Planes(const Operand& x) : samples(x.size(0)), channels(x.size(1)), length(1) {
+    for (int64_t d = 2; d < x.rank(); d++) length *= x.size(d);
+  }
+  int64_t step() const { return channels * length; }
+  int64_t tile() const { return std::max<int64_t>(1, kTile / std::max<int64_t>(1, length)); }
+  double count() const { return static_cast<double>(samples) * static_cast<double>(length); }
+};
+
+// Numbers of each element of a piece of a tile: its channel's.
+template <class C>
+struct Spread {
+  std::vector<C> of;
+  void fill(const C* by_channel, int64_t first, int64_t width, int64_t length) {
+    of.resize(width);
+    for (int64_t j = 0; j < width; j++) of[j] = by_channel[(first + j) / length];
+  }
+};
+
+template <class C>
+struct Buffers {
+  std::vector<C> part;
+  std::vector<double> total;
+  Spread<C> a, b, c;
+  void resize(int64_t width) {
+    if (static_cast<int64_t>(part.size()) < width) part.resize(width), total.resize(width);
+  }
+};
+
+template <class T>
+TW_CLONES __attribute__((flatten)) void sum_columns(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
+                                                    compute_t<T>* part, double* total) {
+  column_sums<compute_t<T>>(rows, step, width, [x](int64_t i) { return load<T>(x[i]); }, part, total);
+}
+
+template <class T>
+TW_CLONES __attribute__((flatten)) void square_columns(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
+                                                       const compute_t<T>* mean, compute_t<T>* part, double* total) {
+  using C = compute_t<T>;
+  for (int64_t j = 0; j < width; j++) total[j] = 0;
+  for (int64_t first = 0; first < rows; first += 128) {
+    int64_t last = std::min(rows, first + 128);
+    for (int64_t j = 0; j < width; j++) part[j] = 0;
+    for (int64_t r = first; r < last; r++) {
+      const stored_t<T>* row = x + r * step;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; j++) {
+        C d = load<T>(row[j]) - mean[j];
+        part[j] += d * d;
+      }
+    }
+    for (int64_t j = 0; j < width; j++) total[j] += static_cast<double>(part[j]);
+  }
+}
+
+template <class T>
+TW_CLONES __attribute__((flatten)) void product_columns(int64_t rows, int64_t step, int64_t width,
+                                                        const stored_t<T>* g, const stored_t<T>* x,
+                                                        const compute_t<T>* mean, compute_t<T>* part, double* total) {
+  using C = compute_t<T>;
+  for (int64_t j = 0; j < width; j++) total[j] = 0;
+  for (int64_t first = 0; first < rows; first += 128) {
+    int64_t last = std::min(rows, first + 128);
+    for (int64_t j = 0; j < width; j++) part[j] = 0;
+    for (int64_t r = first; r < last; r++) {
+      const stored_t<T>*gr = g + r * step, *xr = x + r * step;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; j++) part[j] += load<T>(gr[j]) * C(load<T>(xr[j]) - mean[j]);
+    }
+    for (int64_t j = 0; j < width; j++) total[j] += static_cast<double>(part[j]);
+  }
+}
+
+// y = (x - a) b + c
+template <class T>
+TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
+                                                   const compute_t<T>* a, const compute_t<T>* b,
+                                                   const compute_t<T>* c, stored_t<T>* y) {
+  for (int64_t r = 0; r < rows; r++) {
+    const stored_t<T>* from = x + r * step;
+    stored_t<T>* to = y + r * step;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; j++) to[j] = store<T>((load<T>(from[j]) - a[j]) * b[j] + c[j]);
+  }
+}
+
+// dx = g p + (x - mean) q + r
+template <class T>
+TW_CLONES __attribute__((flatten)) void backward_rows(int64_t rows, int64_t step, int64_t width, const stored_t<T>* g,
+                                                      const stored_t<T>* x, const compute_t<T>* const* terms,
+                                                      stored_t<T>* dx) {
+  const compute_t<T>*mean = terms[0], *p = terms[1], *q = terms[2], *rest = terms[3];
+  for (int64_t r = 0; r < rows; r++) {
+    const stored_t<T>*gr = g + r * step, *xr = x + r * step;
+    stored_t<T>* to = dx + r * step;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; j++)
+      to[j] = store<T>(load<T>(gr[j]) * p[j] + (load<T>(xr[j]) - mean[j]) * q[j] + rest[j]);
+  }
+}
+
+// body(first element of the tile's piece within a sample, its offset within the tile, its width)
+template <class Body>
+void for_pieces(const Planes& planes, int64_t channel, int64_t channels, Body body) {
+  int64_t width = channels * planes.length;
+  for (int64_t first = 0; first < width; first += kPiece)
+    body(channel * planes.length + first, first, std::min(kPiece, width - first));
+}
+
+void fold(const double* total, int64_t first, int64_t width, int64_t length, double* by_channel) {
+  for (int64_t j = 0; j < width; j++) by_channel[(first + j) / length] += total[j];
+}
+
+template <class T>
+struct Forward {
+  using C = compute_t<T>;
+  const Planes& planes;
+  const stored_t<T>* x;
+  const C *weight, *bias;
+  stored_t<T>* y;
+  C *mean, *rstd, *unbiased;
+  double eps;
+
+  void tile(int64_t channel, int64_t channels) const {
+    Buffers<C> buffers;
+    buffers.resize(std::min(kPiece, channels * planes.length));
+    std::vector<double> sums(channels, 0.0), squares(channels, 0.0);
+    C *part = buffers.part.data(), *means = mean + channel;
+    double* total = buffers.total.data();
+    for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {
+      sum_columns<T>(planes.samples, planes.step(), width, x + at, part, total);
+      fold(total, first, width, planes.length, sums.data());
+    });
+    for (int64_t c = 0; c < channels; c++) means[c] = C(sums[c] / planes.count());
+    for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {
+      buffers.a.fill(means, first, width, planes.length);
+      square_columns<T>(planes.samples, planes.step(), width, x + at, buffers.a.of.data(), part, total);
+      fold(total, first, width, planes.length, squares.data());
+    });
+    std::vector<C> scale(channels), shift(channels);
+    for (int64_t c = 0; c < channels; c++) {
+      C r = C(1 / std::sqrt(squares[c] / planes.count() + eps));
+      rstd[channel + c] = r;
+      unbiased[channel + c] = C(squares[c] / std::max(0.0, planes.count() - 1));
+      scale[c] = weight ? r * weight[channel + c] : r;
+      shift[c] = bias ? bias[channel + c] : C(0);
+    }
+    for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {
+      buffers.a.fill(means, first, width, planes.length);
+      buffers.b.fill(scale.data(), first, width, planes.length);
+      buffers.c.fill(shift.data(), first, width, planes.length);
+      apply_rows<T>(planes.samples, planes.step(), width, x + at, buffers.a.of.data(), buffers.b.of.data(),
+                    buffers.c.of.data(), y + at);
+    });
+  }
+};
+
+template <class T>
+struct Backward {
+  using C = compute_t<T>;
+  const Planes& planes;
+  const stored_t<T>*g, *x;
+  const C *weight, *mean, *rstd;
+  stored_t<T>* dx;  // null: not wanted
+  C *dw, *db;
+
+  void tile(int64_t channel, int64_t channels) const {
+    Buffers<C> buffers;
+    Spread<C> spread_q, spread_rest;
+    buffers.resize(std::min(kPiece, channels * planes.length));
+    std::vector<double> sums(channels, 0.0), products(channels, 0.0);
+    C* part = buffers.part.data();
+    double* total = buffers.total.data();
+    for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {
+      sum_columns<T>(planes.samples, planes.step(), width, g + at, part, total);
+      fold(total, first, width, planes.length, sums.data());
+      buffers.a.fill(mean + channel, first, width, planes.length);
+      product_columns<T>(planes.samples, planes.step(), width, g + at, x + at, buffers.a.of.data(), part, total);
+      fold(total, first, width, planes.length, products.data());
+    });
+    std::vector<C> p(channels), q(channels), rest(channels);
+    for (int64_t c = 0; c < channels; c++) {
+      double r = rstd[channel + c], w = weight ? static_cast<double>(weight[channel + c]) : 1;
+      dw[channel + c] = C(products[c] * r);
+      db[channel + c] = C(sums[c]);
+      p[c] = C(w * r);
+      q[c] = C(-w * r * r * r * products[c] / planes.count());
+      rest[c] = C(-w * r * sums[c] / planes.count());
+    }
+    if (!dx) return;
+    for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {
+      buffers.a.fill(mean + channel, first, width, planes.length);
+      buffers.b.fill(p.data(), first, width, planes.length);
+      spread_q.fill(q.data(), first, width, planes.length);
+      spread_rest.fill(rest.data(), first, width, planes.length);
+      const C* terms[] = {buffers.a.of.data(), buffers.b.of.data(), spread_q.of.data(), spread_rest.of.data()};
+      backward_rows<T>(planes.samples, planes.step(), width, g + at, x + at, terms, dx + at);
+    });
+  }
+};
+
+template <class Work>
+void run_tiles(const Planes& planes, const Work& work) {
+  int64_t tile = planes.tile(), tiles = (planes.channels + tile - 1) / tile;
+  int64_t bytes = planes.samples * tile * std::max<int64_t>(1, planes.length) * 8;
+  parallel_for(0, tiles, std::max<int64_t>(1, (128 << 10) / std::max<int64_t>(1, bytes)),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t t = first; t < last; t++)
+                   work.tile(t * tile, std::min(tile, planes.channels - t * tile));
+               });
+}
+
+void train_kernel(KernelContext& k) {
+  Planes planes(k.in(0));
+  dispatch_float(k.in(0).dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    Dense<T> x(k.in(0));
+    Dense<C> weight(k.in(1)), bias(k.in(2));
+    run_tiles(planes, Forward<T>{planes, x.data(), weight.data(), bias.data(), k.out(0).as<stored_t<T>>(),
+                                 k.out(1).as<C>(), k.out(2).as<C>(), k.out(3).as<C>(), k.attrs<BatchNormAttrs>().eps});
+  });
+}
+
+template <class C>
+void give(const Operand& out, C* values, int64_t n) {
+  Dims sizes{n}, strides{1};
+  copy_cast(out, {values, &sizes, &strides, dtype_of<C>});
+}
+
+void backward_kernel(KernelContext& k) {
+  int64_t wanted = k.attrs<BatchNormBackwardAttrs>().wanted;
+  Planes planes(k.in(1));
+  dispatch_float(k.in(1).dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    Dense<T> g(k.in(0)), x(k.in(1));
+    Dense<C> weight(k.in(2)), mean(k.in(3)), rstd(k.in(4));
+    ScratchArray<C> dw(planes.channels), db(planes.channels);
+    auto* dx = wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
+    run_tiles(planes, Backward<T>{planes, g.data(), x.data(), weight.data(), mean.data(), rstd.data(), dx, dw.data(),
+                                  db.data()});
+    if (wanted & kNormWeight) give(k.out(1), dw.data(), planes.channels);
+    if (wanted & kNormBias) give(k.out(2), db.data(), planes.channels);
+  });
+}
+
+}  // namespace
+
+void kernels_batch_norm(KernelTable& table) {
+  table.add("batch_norm_train", train_kernel);
+  table.add("batch_norm_backward", backward_kernel);
+}
+
+}  // namespace tw::ops

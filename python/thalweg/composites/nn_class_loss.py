@@ -1,0 +1,113 @@
+"""Losses over classes: cross_entropy and nll_loss, for class indices and for probabilities, and ctc_loss."""
+
+from collections.abc import Sequence
+
+from thalweg._core._tensor import Tensor
+from thalweg._registry import export, ops
+
+__all__ = ["cross_entropy", "ctc_loss", "nll_loss"]
+
+
+def reduction_name(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction, where PyTorch's old flags may still choose it."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _with_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str,
+                        label_smoothing: float) -> Tensor:
+    if target.shape != input.shape:
+        raise ValueError(f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got "
+                         f"{list(target.shape)}")
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
+    dim = 1 if input.ndim > 1 else 0
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+    if weight is not None:
+        target = target * weight.reshape([-1] + [1] * (input.ndim - 1 - dim))
+    losses = ops.neg(ops.sum(ops.log_softmax(input, dim) * target, dim))
+    if reduction == "none":
+        return losses
+    total = ops.sum(losses)
+    return total if reduction == "sum" else total / (input.numel() / input.shape[dim] if input.numel() else 0.0)
+
+
+@export(nn=True)
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
+    """The cross entropy between softmax(input) over the classes and a target.
+
+    input: [classes], [N, classes] or [N, classes, d1, ...]; target: class indices without the classes' dim, or
+    probabilities of input's shape. weight: [classes]. Rows whose target is ignore_index count for nothing; the mean
+    divides by the sum of the weights of the rows that are kept.
+
+    Raises:
+        IndexError: a target that is neither a class nor ignore_index.
+    """
+    reduction = reduction_name(reduction, size_average, reduce)
+    if target.dtype.is_floating_point:
+        if reduction not in ("none", "mean", "sum"):
+            raise ValueError(f"cross_entropy: reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+        return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    return ops.cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+@export(nn=True)
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The negative log-likelihood of class indices under log-probabilities; shapes as in cross_entropy.
+
+    Raises:
+        IndexError: a target that is neither a class nor ignore_index.
+    """
+    return ops.nll_loss_index(input, target, weight, ignore_index, reduction_name(reduction, size_average, reduce))
+
+
+def _lengths(lengths: Tensor | Sequence[int] | int) -> list[int]:
+    if isinstance(lengths, Tensor):
+        if lengths.dtype.is_floating_point or lengths.dtype.is_complex:
+            raise RuntimeError(f"ctc_loss: lengths must be integers, got {lengths.dtype}")
+        lengths = lengths.tolist()
+    return [lengths] if isinstance(lengths, int) else list(lengths)
+
+
+@export(nn=True)
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False) -> Tensor:
+    """The connectionist temporal classification loss.
+
+    log_probs: [T, N, C] or [T, C], logarithms of probabilities; targets: [N, S] or all targets one after the other.
+    The mean divides each sequence's loss by the length of its target first. Targets that no alignment reaches cost
+    infinity, or 0 with zero_infinity.
+    """
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"ctc_loss: reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    single = log_probs.ndim == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+    if targets.dtype.is_floating_point:
+        raise RuntimeError(f"ctc_loss: targets must be integers, got {targets.dtype}")
+    sizes = _lengths(target_lengths)
+    losses = ops.ctc_loss_each(log_probs, targets.long(), _lengths(input_lengths), sizes, blank, zero_infinity)
+    if reduction == "sum":
+        return ops.sum(losses)
+    if reduction == "mean":
+        from_lengths = Tensor.new_tensor(losses.detach(), [max(size, 1) for size in sizes])
+        return ops.mean(losses / from_lengths)
+    return losses.squeeze(0) if single else losses
+
+
+@export(function=True, name="ctc_loss")
+def ctc_loss_function(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+                      target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int | str = 1,
+                      zero_infinity: bool = False) -> Tensor:
+    """nn.functional.ctc_loss, where reduction may be torch.ctc_loss's number: 0 none, 1 mean, 2 sum."""
+    names = {0: "none", 1: "mean", 2: "sum"}
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, names.get(reduction, reduction),
+                    zero_infinity)

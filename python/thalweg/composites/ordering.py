@@ -1,0 +1,189 @@
+"""Order statistics, distinct elements and searches: the forms around sort, unique_rows and searchsorted_rows."""
+
+from typing import Any
+
+from thalweg._core._tensor import Tensor
+from thalweg._registry import export, ops
+
+__all__ = ["argsort", "bucketize", "median", "msort", "nanmedian", "nanquantile", "quantile", "searchsorted", "unique",
+           "unique_consecutive"]
+
+
+@export(function=True, method=True)
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort input along dim; equal elements keep their order."""
+    return ops.sort(input, dim, descending, stable)[1]
+
+
+@export(function=True, method=True)
+def msort(input: Tensor) -> Tensor:
+    """The elements in ascending order along the first dim."""
+    return ops.sort(input, 0)[0]
+
+
+@export(function=True, method=True)
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of all elements; with `dim`, (values, indices) along it. NaN where there is one."""
+    return _median(ops.median_dim, input, dim, keepdim)
+
+
+@export(function=True, method=True)
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of the elements that are not NaN; with `dim`, (values, indices) along it."""
+    return _median(ops.nanmedian_dim, input, dim, keepdim)
+
+
+def _median(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+    if dim is not None:
+        return op(input, dim, keepdim)
+    if not input.numel():
+        if not input.dtype.is_floating_point:
+            raise RuntimeError(f"median: an empty tensor of dtype {input.dtype} has no median")
+        return ops.full([], float("nan"), dtype=input.dtype)
+    return op(input.reshape(-1), 0)[0]
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
+
+
+def _quantile(name: str, input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
+              skip_nan: bool) -> Tensor:
+    if interpolation not in _INTERPOLATIONS:
+        raise ValueError(f"{name}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, got {interpolation!r}")
+    if input.dtype.is_complex or not input.dtype.is_floating_point or input.dtype.itemsize < 4:
+        raise RuntimeError(f"{name}: float32 or float64 is wanted, got {input.dtype}")
+    if not input.numel():
+        raise RuntimeError(f"{name}: the input is empty: shape {list(input.shape)}")
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}: q must be in [0, 1], got {q}")
+        q = ops.full([], float(q), dtype=input.dtype)
+    elif q.dtype != input.dtype:
+        raise RuntimeError(f"{name}: q must have input's dtype {input.dtype}, got {q.dtype}")
+    elif q.ndim > 1:
+        raise RuntimeError(f"{name}: q must be a number or have one dim, got shape {list(q.shape)}")
+    elif q.numel() and not bool(ops.all(ops.logical_and(q >= 0, q <= 1))):
+        raise RuntimeError(f"{name}: q must be in [0, 1], got {q}")
+    kept = [1] * input.ndim
+    if dim is not None:
+        if not -max(input.ndim, 1) <= dim < max(input.ndim, 1):
+            raise IndexError(f"{name}: dim {dim} is out of range for {input.ndim} dims")
+        kept = list(input.shape)
+        if input.ndim:
+            kept[dim] = 1
+    rows = input.reshape(1, -1) if dim is None or input.ndim == 0 else ops.transpose(input, dim, -1)
+    result = _row_quantiles(rows, q.reshape(-1), interpolation, skip_nan)
+    if dim is not None and input.ndim:
+        result = ops.transpose(result, dim, -1)
+        # The dim of quantiles stands where `dim` was; it goes to the front.
+        order = [dim % input.ndim] + [d for d in range(input.ndim) if d != dim % input.ndim]
+        result = result.permute(order)
+        kept_shape = kept if keepdim else [s for d, s in enumerate(input.shape) if d != dim % input.ndim]
+    else:
+        result = result.reshape(-1)
+        kept_shape = kept if keepdim else []
+    return result.reshape(([q.numel()] if q.ndim else []) + kept_shape)
+
+
+def _row_quantiles(rows: Tensor, q: Tensor, interpolation: str, skip_nan: bool) -> Tensor:
+    """[..., n] and [k] give [..., k]."""
+    ordered = ops.sort(rows, -1)[0]
+    missing = ops.sum(ops.isnan(rows), -1, True).to(rows.dtype)
+    last = float(rows.shape[-1] - 1)
+    if skip_nan:
+        ranks = q * ops.clamp(ops.rsub(missing, last), min=0.0)
+    else:  # a NaN is the last element of its row
+        ranks = ops.where(missing > 0, last, q * last)
+    ranks = ranks.detach()
+    if interpolation == "lower":
+        ranks = ops.floor(ranks)
+    elif interpolation == "higher":
+        ranks = ops.ceil(ranks)
+    elif interpolation == "nearest":
+        ranks = ops.round(ranks)
+    lower = ops.floor(ranks)
+    below = ops.gather(ordered, -1, lower.long())
+    if interpolation not in ("linear", "midpoint"):
+        return below
+    above = ops.gather(ordered, -1, ops.ceil(ranks).long())
+    share = ops.full([], 0.5, dtype=rows.dtype) if interpolation == "midpoint" else ranks - lower
+    return ops.lerp(below, above, share)
+
+
+@export(function=True, method=True)
+def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
+             interpolation: str = "linear") -> Tensor:
+    """The q-th quantiles along dim or of all elements; where q has a dim, it becomes the first of the result."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@export(function=True, method=True)
+def nanquantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
+                interpolation: str = "linear") -> Tensor:
+    """The q-th quantiles of the elements that are not NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
+def _unique(input: Tensor, consecutive: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    if dim is None:
+        rows, inverse, counts = ops.unique_rows(input.reshape(-1, 1), consecutive)
+        values, inverse = rows.reshape(-1), inverse.reshape(input.shape)
+    else:
+        if not -max(input.ndim, 1) <= dim < max(input.ndim, 1):
+            raise IndexError(f"unique: dim {dim} is out of range for {input.ndim} dims")
+        if input.ndim == 0:
+            return _unique(input.reshape(1), consecutive, return_inverse, return_counts, 0)
+        first = ops.transpose(input, 0, dim)
+        size = first.shape[0]
+        if 0 in first.shape[1:]:
+            raise RuntimeError(f"unique: dim {dim} holds slices without elements: shape {list(input.shape)}")
+        width = first.numel() // size if size else 1
+        rows, inverse, counts = ops.unique_rows(first.reshape(size, width), consecutive)
+        values = ops.transpose(rows.reshape([rows.shape[0], *first.shape[1:]]), 0, dim)
+    if not (return_inverse or return_counts):
+        return values
+    return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
+
+
+@export(function=True, method=True)
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any:
+    """The distinct elements, or slices along dim, in ascending order; each NaN is one of its own.
+
+    With return_inverse also which of them each element is, with return_counts also how often each occurs.
+    """
+    return _unique(input, False, return_inverse, return_counts, dim)
+
+
+@export(function=True, method=True)
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
+    """The elements, or slices along dim, that differ from the one before; extra results as in unique."""
+    return _unique(input, True, return_inverse, return_counts, dim)
+
+
+@export(function=True)
+def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
+                 side: str | None = None, sorter: Tensor | None = None) -> Tensor:
+    """Where each value would be inserted to keep the last dim of sorted_sequence in order.
+
+    The place before equal elements, or after them with right=True (side="right"). `sorter` sorts a sequence that is
+    not in order.
+    """
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if side == "left" and right:
+        raise RuntimeError("searchsorted: side 'left' contradicts right=True")
+    if not isinstance(input, Tensor):
+        if sorted_sequence.ndim != 1:
+            raise RuntimeError(f"searchsorted: a number needs a sequence of one dim, got {sorted_sequence.ndim}")
+        input = ops.full([], input, dtype=sorted_sequence.dtype)
+    return ops.searchsorted_rows(sorted_sequence, input, sorter, out_int32, right or side == "right")
+
+
+@export(function=True)
+def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket between boundaries that each value falls into; right=True: boundaries belong above."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"bucketize: boundaries must have one dim, got shape {list(boundaries.shape)}")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)

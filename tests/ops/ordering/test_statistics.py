@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from harness import check, sample
+
+import thalweg as tw
+
+
+def test_diff():
+    check(
+        tw.diff,
+        lambda x, n=1, dim=-1: np.diff(x, n, dim),
+        [sample((3, 5)), sample((3, 5), n=2), sample((3, 5), dim=0), sample((3, 2), n=4)],
+    )
+    a, b = tw.tensor([1.0, 4.0]), tw.tensor([0.0])
+    assert tw.diff(a, prepend=b, append=b).tolist() == [1, 3, -4]
+    assert tw.tensor([True, False, False]).diff().tolist() == [True, False]
+
+
+def test_trapezoid():
+    y, x = np.random.default_rng(0).normal(size=(3, 5)), np.array([0.0, 1.0, 1.5, 4.0, 4.5])
+    trapezoid = getattr(np, "trapezoid", None) or np.trapz
+    np.testing.assert_allclose(tw.trapezoid(tw.tensor(y)).numpy(), trapezoid(y))
+    np.testing.assert_allclose(tw.trapezoid(tw.tensor(y), tw.tensor(x)).numpy(), trapezoid(y, x))
+    np.testing.assert_allclose(tw.trapz(tw.tensor(y), dx=0.5, dim=0).numpy(), trapezoid(y, dx=0.5, axis=0))
+    steps = (y[:, 1:] + y[:, :-1]) / 2 * np.diff(x)
+    np.testing.assert_allclose(tw.cumulative_trapezoid(tw.tensor(y), tw.tensor(x)).numpy(), steps.cumsum(1))
+
+
+def test_cov_corrcoef():
+    check(tw.cov, lambda x: np.cov(x), [sample((3, 5)), sample((6,))])
+    check(tw.corrcoef, lambda x: np.corrcoef(x), [sample((3, 5))])
+    x, f, a = np.random.default_rng(0).normal(size=(2, 4)), np.array([1, 2, 1, 3]), np.array([0.5, 1, 2, 1])
+    got = tw.cov(tw.tensor(x), fweights=tw.tensor(f), aweights=tw.tensor(a))
+    np.testing.assert_allclose(got.numpy(), np.cov(x, fweights=f, aweights=a))
+    with pytest.raises(RuntimeError, match="fweights"):
+        tw.cov(tw.tensor(x), fweights=tw.tensor([1, 2]))
+
+
+def test_cdist():
+    def reference(a, b, p=2.0):
+        return np.linalg.norm(a[..., :, None, :] - b[..., None, :, :], p, -1)
+
+    check(tw.cdist, reference, [sample((3, 4), (2, 4)), sample((2, 3, 4), (2, 2, 4), p=1.0)])

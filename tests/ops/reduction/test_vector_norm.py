@@ -1,0 +1,53 @@
+import math
+
+import numpy as np
+import pytest
+from harness import check, sample
+
+import thalweg as tw
+
+
+@pytest.mark.parametrize("order", [2, 1, 0, 3, 2.5, 0.5, -1, math.inf, -math.inf])
+def test_vector_norm(order):
+    def reference(x, dim=None, keepdim=False):
+        if dim is None:
+            x, dim = x.reshape(-1), 0
+        return np.linalg.norm(x, order, dim, keepdims=keepdim)
+
+    samples = [sample((3, 4), low=0.2), sample((4, 3), dim=1), sample((4, 3), dim=0, keepdim=True)]
+    check(lambda x, **k: tw.linalg.vector_norm(x, order, **k), reference, samples)
+
+
+def test_zero_rows_have_zero_gradients():
+    x = tw.zeros(3, requires_grad=True)
+    tw.linalg.vector_norm(x).backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", ["fro", 1, -1, math.inf, -math.inf])
+def test_matrix_norm(order):
+    check(
+        lambda x: tw.linalg.matrix_norm(x, order),
+        lambda x: np.linalg.norm(x, order, (-2, -1)),
+        [sample((3, 4)), sample((2, 3, 4))],
+    )
+    check(lambda x: tw.linalg.norm(x, order), lambda x: np.linalg.norm(x, order), [sample((3, 4))])
+
+
+def test_norm_and_dist():
+    check(
+        tw.norm,
+        lambda x, p=2, dim=None: np.linalg.norm(x, p, dim) if dim is not None else np.linalg.norm(x.reshape(-1), p),
+        [sample((3, 4)), sample((3, 4), p=1), sample((3, 4), p=3, dim=1)],
+    )
+    check(
+        tw.dist,
+        lambda a, b, p=2: np.linalg.norm((a - b).reshape(-1), p),
+        [sample((3, 4), (3, 4)), sample((3, 4), (4,), p=1)],
+    )
+    assert tw.norm(tw.tensor([3 + 4j])).item() == 5
+    assert tw.norm(tw.tensor([3.0, 4.0], dtype=tw.float16)).dtype == tw.float16
+    with pytest.raises(RuntimeError, match="empty dim"):
+        tw.linalg.vector_norm(tw.zeros(0, 3), math.inf)
+    with pytest.raises(NotImplementedError, match="singular"):
+        tw.linalg.matrix_norm(tw.ones(2, 2), "nuc")
