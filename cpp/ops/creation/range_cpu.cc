@@ -47,6 +47,14 @@ void linspace_kernel(KernelContext& k) {
     if constexpr (std::is_integral_v<T>) start = std::trunc(start), end = std::trunc(end);
     int64_t steps = a.steps;
     W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
+    if constexpr (is_half_type<T>) {  // rounded at each operation, as arithmetic on half numbers is
+      auto rounded = [](double value) { return static_cast<double>(static_cast<float>(T(static_cast<float>(value)))); };
+      step = rounded(rounded(rounded(end) - rounded(start)) / static_cast<double>(steps > 1 ? steps - 1 : 1));
+      return fill<T>(k.out(), [=](int64_t i) {
+        return i < steps / 2 || steps == 1 ? start + rounded(step * static_cast<double>(i))
+                                           : end - rounded(step * static_cast<double>(steps - 1 - i));
+      });
+    }
     fill<T>(k.out(), [=](int64_t i) {
       return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
                                  : end - step * static_cast<double>(steps - 1 - i);

@@ -109,27 +109,25 @@ void extreme_grad(GradContext& c, const ScatterAttrs& a) {
   if (c.needs(2)) c.set(2, to_src(c, src_hit * gathered(shared, a.dim, index)));
 }
 
-// Product of the others: the product with zeros left out, where no other factor is zero.
+// The product of the other factors: the result over the factor, or, for the only zero among its factors, the product of
+// the rest. Both are functions of the inputs, so that second derivatives see them.
 void prod_grad(GradContext& c, const ScatterAttrs& a) {
-  Value index = c.input(1), x = c.input(0), src = used_src(c);
+  Value index = c.input(1), x = c.input(0), src = used_src(c), result = c.output();
   if (!a.include_self) x = op<"scatter_elements">(x, a.dim, index, 1, "set");
-  auto one = [&] { return op<"full">(IntList(), 1, x->dtype); };
-  auto zero = [&] { return op<"full">(IntList(), 0, x->dtype); };
-  Value x_zero = op<"eq">(x, zero()), src_zero = op<"eq">(src, zero());
-  Value x_safe = op<"where">(x_zero, one(), x), src_safe = op<"where">(src_zero, one(), src);
+  Value one = op<"full">(IntList(), 1, x->dtype), zero = op<"full">(IntList(), 0, x->dtype);
+  Value x_zero = op<"eq">(x, zero), src_zero = op<"eq">(src, zero);
+  Value x_safe = op<"where">(x_zero, one, x), src_safe = op<"where">(src_zero, one, src);
   Value zeros = op<"scatter_elements">(op<"cast">(x_zero, x->dtype), a.dim, index, op<"cast">(src_zero, x->dtype), "sum");
-  Value product = op<"scatter_elements">(x_safe, a.dim, index, src_safe, "prod");
-  auto others = [&](const Value& product_here, const Value& zeros_here, const Value& is_zero, const Value& safe) {
-    Value other_zeros = zeros_here - op<"cast">(is_zero, x->dtype);
-    return op<"where">(op<"eq">(other_zeros, zero()), conj(product_here / safe), zero());
-  };
+  Value rest = op<"scatter_elements">(x_safe, a.dim, index, src_safe, "prod");
+  rest = op<"where">(op<"eq">(zeros, one), rest, zero);
   if (c.needs(0)) {
-    Value gradient = c.grad() * others(product, zeros, x_zero, x_safe);
+    Value gradient = c.grad() * conj(op<"where">(x_zero, rest, result / x_safe));
     c.set(0, a.include_self ? gradient : op<"scatter_elements">(gradient, a.dim, index, 0, "set"));
   }
-  if (c.needs(2))
-    c.set(2, to_src(c, gathered(c.grad(), a.dim, index) * others(gathered(product, a.dim, index),
-                                                                 gathered(zeros, a.dim, index), src_zero, src_safe)));
+  if (c.needs(2)) {
+    Value others = op<"where">(src_zero, gathered(rest, a.dim, index), gathered(result, a.dim, index) / src_safe);
+    c.set(2, to_src(c, gathered(c.grad(), a.dim, index) * conj(others)));
+  }
 }
 
 void scatter_grad(GradContext& c) {

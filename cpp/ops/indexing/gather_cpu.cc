@@ -64,20 +64,33 @@ void for_lines(const Lines& l, Body body) {
   });
 }
 
-// visit(position in the indexed tensor, position in the other) for the elements of some lines.
+[[noreturn]] __attribute__((noinline)) void out_of_bounds(const char* op, int64_t value, const Lines& l) {
+  TW_FAIL(kIndex, op, ": index ", value, " is out of bounds for dim ", l.dim, " of size ", l.size);
+}
+
+// visit(position in the indexed tensor, position in the other) for the elements of some lines; those of one line come in
+// order. The denser of line and dim is walked innermost.
 template <class Index, class Visit>
 TW_INLINE void visit_lines(const Lines& l, const Offsets& at, int64_t lines, const char* op, Visit visit) {
-  const Index* index = l.index->as<Index>();
-  int64_t i_step = Lines::stride(*l.index, l.dim), x_step = Lines::stride(*l.indexed, l.dim),
-          o_step = Lines::stride(*l.other, l.dim);
-  int64_t i_line = Lines::stride(*l.index, l.column_dim), x_line = Lines::stride(*l.indexed, l.column_dim),
-          o_line = Lines::stride(*l.other, l.column_dim);
-  for (int64_t j = 0; j < l.length; j++) {
-    for (int64_t c = 0; c < lines; c++) {
-      int64_t value = index[at.index + j * i_step + c * i_line];
-      TW_CHECK(value >= 0 && value < l.size, kIndex, op, ": index ", value, " is out of bounds for dim ", l.dim,
-               " of size ", l.size);
-      visit(at.indexed + value * x_step + c * x_line, at.other + j * o_step + c * o_line);
+  const Index* index = l.index->as<Index>() + at.index;
+  struct Steps {
+    int64_t count, index, indexed, other;
+  };
+  auto steps = [&](int64_t d, int64_t count) {
+    return Steps{count, Lines::stride(*l.index, d), Lines::stride(*l.indexed, d), Lines::stride(*l.other, d)};
+  };
+  Steps along = steps(l.dim, l.length), across = steps(l.column_dim, lines);
+  int64_t x_step = along.indexed;
+  along.indexed = 0;
+  if (across.index > along.index) std::swap(along, across);
+  const uint64_t size = static_cast<uint64_t>(l.size);
+  for (int64_t i = 0; i < along.count; i++) {
+    const Index* row = index + i * along.index;
+    int64_t indexed = at.indexed + i * along.indexed, other = at.other + i * along.other;
+    for (int64_t j = 0; j < across.count; j++) {
+      int64_t value = row[j * across.index];
+      if (static_cast<uint64_t>(value) >= size) [[unlikely]] out_of_bounds(op, value, l);
+      visit(indexed + j * across.indexed + value * x_step, other + j * across.other);
     }
   }
 }

@@ -60,18 +60,16 @@ def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: DT
         dtype = out.dtype if out is not None else int64 if whole else _native.default_dtype()
     if dtype.name == "bool" or dtype.is_complex:
         raise RuntimeError(f"arange: a real dtype is wanted, got {dtype}")
-    if not (dtype.is_floating_point or all(isinstance(v, int) for v in (start, end, step))):
-        if not all(math.isfinite(v) for v in (start, end, step)):
-            raise RuntimeError(f"arange: finite numbers are wanted, got {start}, {end}, {step}")
-        start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("arange: a step other than 0 is wanted")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"arange: finite bounds are wanted, got {start} and {end}")
+    if not all(math.isfinite(v) for v in (start, end, step)):
+        raise RuntimeError(f"arange: finite numbers are wanted, got {start}, {end} and {step}")
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: a step of {step} does not lead from {start} to {end}")
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if not dtype.is_floating_point:  # counted in fractions, written in whole numbers
+        start, step = int(start), int(step)
     return finish(_fill_out(ops.range_fill(count, start, step, dtype), out), requires_grad)
 
 

@@ -7,6 +7,7 @@ from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
 from thalweg.composites.support import int64
 from thalweg.frontend.creation import tensor
+from thalweg.frontend.dtypes import bfloat16, float16, float32
 
 
 def _padding_row(name: str, padding_idx: int | None, rows: int) -> int:
@@ -112,15 +113,21 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         indices, bags = indices[kept], bags[kept]
         scales = None if scales is None else scales[kept]
     rows: Any = ops.embedding_lookup(weight, indices, -1, scale_grad_by_freq)
+    if weight.dtype in (float16, bfloat16):  # summed in float32
+        rows = rows.to(float32)
     if scales is not None:
         rows = rows * scales.to(rows.dtype).unsqueeze(1)
-    zeros = ops.full([count, weight.shape[1]], 0, dtype=weight.dtype)
+    return _reduce_bags(rows, bags, count, mode).to(weight.dtype)
+
+
+def _reduce_bags(rows: Tensor, bags: Tensor, count: int, mode: str) -> Tensor:
+    zeros = ops.full([count, rows.shape[1]], 0, dtype=rows.dtype)
     if mode == "max":
         places = bags.unsqueeze(1).expand(rows.shape)
         return ops.scatter_elements(zeros, 0, places, rows, "amax", False)
     result = ops.index_put(zeros, [bags], rows, True)
     if mode == "sum":
         return result
-    ones = ops.full([bags.shape[0]], 1, dtype=weight.dtype)
-    sizes = ops.index_put(ops.full([count], 0, dtype=weight.dtype), [bags], ones, True)
-    return result / ops.maximum(sizes, ops.full([], 1, dtype=weight.dtype)).unsqueeze(1)
+    ones = ops.full([bags.shape[0]], 1, dtype=rows.dtype)
+    sizes = ops.index_put(ops.full([count], 0, dtype=rows.dtype), [bags], ones, True)
+    return result / ops.maximum(sizes, ops.full([], 1, dtype=rows.dtype)).unsqueeze(1)

@@ -27,6 +27,9 @@ def _pad_dim(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
         raise RuntimeError(f"pad: pads {(before, after)} leave nothing of a dim of size {size}")
     if size == 0:
         raise RuntimeError(f"pad: a dim without elements has nothing to {mode}")
+    if mode == "circular" and min(before, after) < 0:  # what is cropped does not come round again
+        x = ops.pad_constant(x, [0, 0] * (x.ndim - 1 - dim) + [min(before, 0), min(after, 0)])
+        return _pad_dim(x, dim, max(before, 0), max(after, 0), mode)
     positions = [_source(p, size, mode) for p in range(-before, size + after)]
     return ops.index(x, [None] * dim + [tensor(positions)])
 

@@ -332,7 +332,9 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     result = input
     for shift, given in zip(moves, places, strict=True):
         dim = wrap_dim("roll", given, input.ndim)
-        size = input.shape[dim] if input.ndim else 0
+        if input.ndim == 0:
+            raise IndexError("roll: a 0-dim tensor has no dims to roll")
+        size = input.shape[dim]
         if size and shift % size:
             cut = size - shift % size
             result = ops.cat([ops.slice(result, dim, cut, size), ops.slice(result, dim, 0, cut)], dim)

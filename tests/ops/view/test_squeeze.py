@@ -121,3 +121,15 @@ def test_as_strided_of_an_expanded_tensor_shares_its_gradient():  # U010
         x = tw.tensor([1.0, 2.0], dtype=tw.float64, requires_grad=True)
         (through(x.expand(3, 2)) * tw.tensor(z)).sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), z.sum(0))
+
+
+@pytest.mark.parametrize(
+    "size, stride, offset", [((5,), (1,), None), ((2,), (4,), 0), ((1,), (1,), 4), ((2**40,), (2**40,), 0)]
+)
+def test_as_strided_stays_within_its_storage(size, stride, offset):
+    x = tw.arange(4)
+    assert x.as_strided((2, 2), (1, 2)).tolist() == [[0, 2], [1, 3]]
+    with pytest.raises(RuntimeError, match="storage of 4"):
+        x.as_strided(size, stride, offset)
+    with pytest.raises(RuntimeError, match="storage of 4"):
+        x.as_strided_(size, stride, offset)
