@@ -25,8 +25,9 @@ void infer_sum_of_product(InferContext& c, int64_t rank) {
   sizes.back() = b.size(-1);
   TW_CHECK(input.rank() <= rank && broadcast_sizes(input.sizes, sizes, c.op) == sizes, kRuntime, c.op,
            ": input of shape ", input.sizes, " does not broadcast to the product's shape ", sizes);
+  // As in PyTorch, addmm refuses what the others cut to whole numbers.
   for (const Scalar& factor : {c.attrs<BetaAlphaAttrs>().beta, c.attrs<BetaAlphaAttrs>().alpha})
-    TW_CHECK(factor.kind() <= kind_of(a.dtype), kRuntime, c.op, ": beta and alpha of the kind of dtype ", a.dtype,
+    TW_CHECK(rank == 3 || factor.kind() <= kind_of(a.dtype), kRuntime, c.op, ": beta and alpha of the kind of dtype ", a.dtype,
              " are wanted, got ", factor);
   c.output(a.dtype, sizes);
 }
@@ -63,6 +64,10 @@ void sbp_sum_of_product(sbp::RuleContext& c) {
   c.add({{sbp::partial(), sbp::broadcast(), sbp::partial()}, {sbp::partial()}});
 }
 
+Scalar fitting(const Scalar& factor, DType dtype) {
+  return kind_of(dtype) <= DTypeKind::kInt ? Scalar(factor.to_int()) : factor;
+}
+
 Value column(const Value& x) { return x->rank() == 0 ? op<"reshape">(x, IntList{1, 1}) : op<"unsqueeze">(x, -1); }
 
 Values expand_addmv(const Values& in, const void* attrs) {
@@ -70,7 +75,8 @@ Values expand_addmv(const Values& in, const void* attrs) {
   TW_CHECK(in[1]->rank() == 2 && in[2]->rank() == 1 && in[0]->rank() <= 1, kRuntime,
            "addmv: a vector, a matrix and a vector are wanted, got shapes ", in[0]->sizes, ", ", in[1]->sizes, " and ",
            in[2]->sizes);
-  Value sum = op<"addmm">(column(in[0]), in[1], column(in[2]), a.beta, a.alpha);
+  Value sum = op<"addmm">(column(in[0]), in[1], column(in[2]), fitting(a.beta, in[1]->dtype),
+                        fitting(a.alpha, in[1]->dtype));
   return {op<"reshape">(sum, IntList{sum->size(0)})};
 }
 
@@ -82,7 +88,8 @@ Values expand_addbmm(const Values& in, const void* attrs) {
            "addbmm: two batches of matrices that fit are wanted, got shapes ", x->sizes, " and ", y->sizes);
   int64_t inner = x->size(0) * x->size(2);
   Value wide = op<"reshape">(op<"transpose">(x, 0, 1), IntList{x->size(1), inner});
-  return {op<"addmm">(in[0], wide, op<"reshape">(y, IntList{inner, y->size(2)}), a.beta, a.alpha)};
+  return {op<"addmm">(in[0], wide, op<"reshape">(y, IntList{inner, y->size(2)}),
+                        fitting(a.beta, x->dtype), fitting(a.alpha, x->dtype))};
 }
 
 Values expand_addr(const Values& in, const void* attrs) {

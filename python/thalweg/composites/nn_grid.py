@@ -67,7 +67,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 def _taps(at: Tensor, mode: str) -> list[tuple[Tensor, Tensor | None]]:
     """Whole positions around `at` and their weights; None is 1."""
     if mode == "nearest":
-        return [(at.detach().round(), None)]
+        one = ops.where(at.isfinite(), at, 0.0) * 0 + 1 if at.requires_grad else None  # the gradient is 0, not absent
+        return [(at.detach().round(), one)]
     floor = at.detach().floor()
     t = at - floor
     if mode == "bilinear":
