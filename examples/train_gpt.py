@@ -66,12 +66,14 @@ class Trainer:
         self.bigram_entropy = bigram_entropy(tokens)
         tokens = tw.from_numpy(tokens.astype(np.int16))
         self.train_tokens, self.held_out = tokens[: -len(tokens) // 10], tokens[-len(tokens) // 10 :]
+        if len(self.held_out) <= options.context:
+            raise ValueError(f"--data: {10 * options.context + 10} characters or more are wanted, got {len(tokens)}")
 
         tw.manual_seed(options.seed)
         o = options
         self.model = GPT(len(self.vocabulary), o.context, o.width, o.layers, o.heads, o.dropout)
-        matrices = [p for p in self.model.parameters() if p.ndim > 1]
-        vectors = [p for p in self.model.parameters() if p.ndim <= 1]
+        self.parameters = list(self.model.parameters())
+        matrices, vectors = ([p for p in self.parameters if (p.ndim > 1) == wanted] for wanted in (True, False))
         groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
         self.optimizer = optim.AdamW(groups, lr=o.lr, betas=(0.9, 0.99), weight_decay=0.1)
         self.losses: list[float] = []  # of every step
@@ -101,14 +103,14 @@ class Trainer:
         return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
     def train_step(self) -> float:
-        self.model.train()
+        """Learns from one batch and returns its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
         starts = tw.randint(len(self.train_tokens) - self.options.context, (self.options.batch,))
         loss = self.loss(self.train_tokens, starts)
         self.optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip)
+        nn.utils.clip_grad_norm_(self.parameters, self.options.clip)
         self.optimizer.step()
         self.losses.append(loss.item())
         return self.losses[-1]
@@ -117,14 +119,15 @@ class Trainer:
     def validate(self) -> float:
         """The loss on sequences spread evenly over the text held out, always the same ones."""
         self.model.eval()
-        o = self.options
-        last = len(self.held_out) - o.context - 1
-        starts = tw.linspace(0, last, o.eval_batches * o.batch).long()
-        losses = [self.loss(self.held_out, part).item() for part in starts.split(o.batch)]
+        count = self.options.eval_batches * self.options.batch
+        starts = tw.arange(count) * (len(self.held_out) - self.options.context) // count
+        losses = [self.loss(self.held_out, part).item() for part in starts.split(self.options.batch)]
+        self.model.train()
         self.validations.append((self.step, sum(losses) / len(losses)))
         return self.validations[-1][1]
 
     def sample(self, count: int, prompt: str = "\nclass ") -> str:
+        """The prompt and `count` characters that the model goes on with."""
         self.model.eval()
         tokens = tw.from_numpy(self.vocabulary.encode(prompt))[None]
         return self.vocabulary.decode(self.model.generate(tokens, count)[0].tolist())
@@ -132,6 +135,7 @@ class Trainer:
     # ---- the checkpoint
 
     def save(self) -> None:
+        """Writes the checkpoint, or replaces it, in one step: who reads it sees a whole one."""
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         for number, state in self.optimizer.state_dict()["state"].items():
             for name, value in state.items():
@@ -154,6 +158,7 @@ class Trainer:
         return head
 
     def _load(self) -> None:
+        """Puts back what `save` wrote."""
         tensors = io.load_safetensors(self.path)
         parts: dict[str, dict[str, tw.Tensor]] = {"model": {}, "optimizer": {}}
         for name, value in tensors.items():
@@ -189,7 +194,7 @@ def plot(trainer: Trainer, path: Path) -> None:
 def main(arguments: list[str] | None = None) -> Trainer:
     options = parse_options(arguments)
     trainer = Trainer(options)
-    count = sum(p.numel() for p in trainer.model.parameters())
+    count = sum(p.numel() for p in trainer.parameters)
     print(f"{count:,} parameters, {len(trainer.train_tokens):,} characters of {len(trainer.vocabulary)} kinds to learn")
 
     tokens = options.batch * options.context
@@ -202,8 +207,8 @@ def main(arguments: list[str] | None = None) -> Trainer:
             if trainer.step % options.eval_every == 0 or trainer.step == options.steps:
                 bar.write(f"step {trainer.step:5}: validation loss {trainer.validate():.4f}")
                 trainer.save()
-    trainer.save()
     if trainer.step < options.steps:
+        trainer.save()
         return trainer
 
     plot(trainer, options.out / "loss.png")
