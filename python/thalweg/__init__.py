@@ -10,7 +10,7 @@ tensor([2., 4., 6.])
 import importlib
 import math
 
-from thalweg import _registry, autograd, composites, errors, frontend
+from thalweg import _registry, autograd, composites, cpu, cuda, errors, frontend
 from thalweg._core._tensor import Size, Tensor, dtype
 from thalweg.autograd.modes import (
     autocast,
