@@ -34,8 +34,15 @@ class _Ops:
 ops = _Ops()
 
 
-def export(*, function: bool = False, method: bool = False, nn: bool = False, name: str | None = None,
-           linalg: bool = False, special: bool = False) -> Callable[[F], F]:
+def export(
+    *,
+    function: bool = False,
+    method: bool = False,
+    nn: bool = False,
+    name: str | None = None,
+    linalg: bool = False,
+    special: bool = False,
+) -> Callable[[F], F]:
     """Decorates a composite: as tw.name, Tensor.name, tw.nn.functional.name, tw.linalg.name or tw.special.name."""
 
     def decorate(composite: F) -> F:

@@ -13,10 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 import thalweg as tw
 
-TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11}
+TOLERANCE = {
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+    "float32": 2e-5,
+    "float64": 1e-11,
+    "complex64": 2e-5,
+    "complex128": 1e-11,
+}
 
 # Ops whose attributes hold sizes or positions of the whole tensor: their shards need other attributes.
 SIZED_ATTRIBUTES = {"size", "shape", "input_size", "sizes", "output_size"}

@@ -100,7 +100,7 @@ def test_outputs_that_python_does_not_see_are_left_out():
 
 def test_a_template_is_filled_where_it_says():
     ops = [op("neg(Tensor input) -> Tensor", "function", "method"), op("hidden(Tensor x) -> Tensor")]
-    text = gen_stubs.fill("class Tensor:\n    # ops: method\n\n# ops: function\n# ops: linalg\n", ops)
+    text = gen_stubs.fill("class Tensor:\n    # ops: method\n\n# ops: function\n# ops: linalg\n", ops, [])
     assert text == (
         "class Tensor:\n    def neg(self) -> Tensor: ...\n\ndef neg(input: Tensor) -> Tensor: ...\n# no ops\n"
     )

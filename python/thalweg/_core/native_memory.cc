@@ -173,6 +173,12 @@ void set_geometry(const Tensor& tensor, const Tensor& source, int64_t offset, co
 }  // namespace
 
 void bind_memory(pb::module_& m) {
+  // np.asarray, without importing NumPy before it is needed.
+  m.def("as_array", [](const pb::object& object) {
+    pb::array array = pb::array::ensure(object);
+    if (!array) throw pb::error_already_set();
+    return array;
+  });
   m.def("to_numpy", to_numpy);
   m.def("from_numpy", from_numpy);
   m.def("from_scalar", [](const pb::object& number, DType dtype) {

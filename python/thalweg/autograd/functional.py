@@ -16,9 +16,16 @@ def _as_list(tensors: "TensorOrTensors | None") -> list:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
-def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: TensorOrTensors | None = None,
-         retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool | None = None,
-         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor | None, ...]:
+def grad(
+    outputs: TensorOrTensors,
+    inputs: TensorOrTensors,
+    grad_outputs: TensorOrTensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
     """The gradients of `outputs` with respect to `inputs`, without touching any .grad.
 
     Args:
@@ -53,8 +60,13 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
     return tuple(found)
 
 
-def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = None, retain_graph: bool | None = None,
-             create_graph: bool = False, inputs: TensorOrTensors | None = None) -> None:
+def backward(
+    tensors: TensorOrTensors,
+    grad_tensors: TensorOrTensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: TensorOrTensors | None = None,
+) -> None:
     """Adds the gradients of `tensors` to the .grad of the leaves; see Tensor.backward."""
     retain = create_graph if retain_graph is None else retain_graph
     _native.backward(_as_list(tensors), _as_list(grad_tensors), _as_list(inputs), retain, create_graph, True, True)

@@ -29,8 +29,10 @@ def _numerical(function: Callable, inputs: Sequence, of: Tensor, weights: list[T
 
     def weighted() -> float:
         with no_grad():
-            return sum((w.conj() * o).sum().real.item() if o.dtype.is_complex else (w * o).sum().item()
-                       for w, o in zip(weights, _outputs(function, inputs), strict=True))
+            return sum(
+                (w.conj() * o).sum().real.item() if o.dtype.is_complex else (w * o).sum().item()
+                for w, o in zip(weights, _outputs(function, inputs), strict=True)
+            )
 
     for i in range(flat.numel()):
         before = flat[i].item()
@@ -46,8 +48,15 @@ def _numerical(function: Callable, inputs: Sequence, of: Tensor, weights: list[T
     return result.reshape(of.shape)
 
 
-def gradcheck(func: Callable, inputs: Tensor | Sequence, *, eps: float = 1e-6, atol: float = 1e-5,
-              rtol: float = 1e-3, raise_exception: bool = True) -> bool:
+def gradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
     """Compares the gradients of func with central differences, for a fixed random weighting of its outputs.
 
     Args:
@@ -70,8 +79,12 @@ def gradcheck(func: Callable, inputs: Tensor | Sequence, *, eps: float = 1e-6, a
         raise ValueError("gradcheck: no input requires grad")
     outputs = _outputs(func, arguments)
     weights = [_weights(o) for o in outputs]
-    analytic = grad([o for o in outputs if o.requires_grad], wanted,
-                    [w for o, w in zip(outputs, weights, strict=True) if o.requires_grad], allow_unused=True)
+    analytic = grad(
+        [o for o in outputs if o.requires_grad],
+        wanted,
+        [w for o, w in zip(outputs, weights, strict=True) if o.requires_grad],
+        allow_unused=True,
+    )
     for number, (tensor, found) in enumerate(zip(wanted, analytic, strict=True)):
         expected = _numerical(func, arguments, tensor, weights, eps)
         found = tensor.detach() * 0 if found is None else found
@@ -94,8 +107,15 @@ def _weights(output: Tensor) -> Tensor:
     return flat.reshape(output.shape)
 
 
-def gradgradcheck(func: Callable, inputs: Tensor | Sequence, *, eps: float = 1e-6, atol: float = 1e-5,
-                  rtol: float = 1e-3, raise_exception: bool = True) -> bool:
+def gradgradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
     """The same for the second derivatives: checks the gradient of the gradient."""
     arguments = [inputs] if isinstance(inputs, Tensor) else list(inputs)
 

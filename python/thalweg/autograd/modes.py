@@ -185,8 +185,13 @@ class autocast(_Switch):
         enabled: False switches an outer autocast off.
     """
 
-    def __init__(self, device_type: str = "cpu", dtype: dtype | None = None, enabled: bool = True,
-                 cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self,
+        device_type: str = "cpu",
+        dtype: dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
         super().__init__()
         self._args = (device_type, dtype, enabled)
         self._dtype = dtype or bfloat16

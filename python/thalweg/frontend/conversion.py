@@ -15,8 +15,15 @@ def _cast(self: Tensor, wanted: dtype, copy: bool = False) -> Tensor:
 
 
 @export(method=True)
-def to(self: Tensor, *args: Any, dtype: dtype | None = None, device: Any = None, non_blocking: bool = False,
-       copy: bool = False, memory_format: Any = None) -> Tensor:
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: dtype | None = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """The tensor with another dtype or on another device; itself where nothing changes.
 
     Takes to(dtype), to(device), to(device, dtype) and to(other), the last with the dtype and device of a tensor.
@@ -77,8 +84,17 @@ def _caster(name: str, target: dtype) -> None:
 
 
 for _name, _target in {
-    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
-    "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "cfloat": "complex64",
     "cdouble": "complex128",
 }.items():
     _caster(_name, dtype_by_name(_target))
@@ -153,5 +169,3 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return Tensor.numel(input)
-
-

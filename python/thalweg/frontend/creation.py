@@ -38,8 +38,14 @@ def finish(result: Tensor, requires_grad: bool) -> Tensor:
 
 
 @export(function=True)
-def tensor(data: Any, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A new tensor that copies `data`: a number, nested sequences, a NumPy array or a Tensor.
 
     Without a dtype: bool, int64, the default float or its complex for Python values, the array's own for arrays.
@@ -65,8 +71,14 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Device = None) -> T
 
 
 @export(function=True)
-def asarray(obj: Any, *, dtype: dtype | None = None, device: Device = None, copy: bool | None = None,
-            requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`obj` as a tensor; copy=True always copies, copy=False raises where a copy would be needed."""
     check_device(device, "asarray")
     result = _to_tensor(obj, dtype, copy=bool(copy))
@@ -100,11 +112,9 @@ def _to_tensor(data: Any, wanted: dtype | None, copy: bool) -> Tensor:
 
 
 def _from_array(data: Any) -> Tensor:
-    import numpy as np
-
-    array = np.asarray(data)
+    array = _native.as_array(data)
     if array.dtype.byteorder == ">" or any(stride < 0 or stride % array.itemsize for stride in array.strides):
-        array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
     if array.dtype.kind == "u" and array.itemsize > 1:
         raise TypeError(f"tensor: arrays of dtype {array.dtype} are not supported")
     return _native.from_numpy(array)
@@ -165,31 +175,56 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 
 
 @export(function=True)
-def empty(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-          memory_format: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def empty(
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of the given size with unset elements."""
     check_device(device, "empty")
     return finish(_native.empty(creation_size(size, "empty"), default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
-def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None, device: Device = None,
-                  requires_grad: bool = False) -> Tensor:
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of the given size and strides with unset elements."""
     check_device(device, "empty_strided")
     return finish(_native.empty_strided(list(size), list(stride), default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
-def empty_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-               memory_format: Any = None) -> Tensor:
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor with the size and dtype of `input` and unset elements."""
     return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(function=True)
-def full(size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
-         requires_grad: bool = False) -> Tensor:
+def full(
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of the given size whose elements all equal fill_value.
 
     >>> import thalweg as tw
@@ -201,73 +236,113 @@ def full(size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, de
 
 
 @export(function=True)
-def zeros(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-          out: Tensor | None = None) -> Tensor:
+def zeros(
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of zeros."""
     check_device(device, "zeros")
     return finish(ops.full(creation_size(size, "zeros"), 0, dtype=default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
-def ones(*size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-         out: Tensor | None = None) -> Tensor:
+def ones(
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of ones."""
     check_device(device, "ones")
     return finish(ops.full(creation_size(size, "ones"), 1, dtype=default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
-def full_like(input: Tensor, fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
-              requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor with the size and dtype of `input` whose elements all equal fill_value."""
     return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(function=True)
-def zeros_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-               memory_format: Any = None) -> Tensor:
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of zeros with the size and dtype of `input`."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @export(function=True)
-def ones_like(input: Tensor, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-              memory_format: Any = None) -> Tensor:
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of ones with the size and dtype of `input`."""
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @export(method=True)
-def new_empty(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
-              requires_grad: bool = False) -> Tensor:
+def new_empty(
+    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of unset elements with the dtype of this one."""
     return empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(method=True)
-def new_zeros(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
-              requires_grad: bool = False) -> Tensor:
+def new_zeros(
+    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of zeros with the dtype of this one."""
     return zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(method=True)
-def new_ones(self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None,
-             requires_grad: bool = False) -> Tensor:
+def new_ones(
+    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ones with the dtype of this one."""
     return ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(method=True)
-def new_full(self: Tensor, size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: Device = None,
-             requires_grad: bool = False) -> Tensor:
+def new_full(
+    self: Tensor,
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of one number with the dtype of this one."""
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @export(method=True)
-def new_tensor(self: Tensor, data: Any, *, dtype: dtype | None = None, device: Device = None,
-               requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor that copies `data`, with the dtype of this one."""
     return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 

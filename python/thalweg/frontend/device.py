@@ -30,7 +30,9 @@ class device:
         self.index = index
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        return (
+            f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -69,5 +71,3 @@ attach("is_sparse", property(lambda self: False))
 attach("is_quantized", property(lambda self: False))
 attach("is_meta", property(lambda self: False))
 attach("is_nested", property(lambda self: False))
-
-

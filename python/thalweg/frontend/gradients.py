@@ -30,8 +30,13 @@ class RemovableHandle:
 
 
 @export(method=True)
-def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
-             create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None) -> None:
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
     """Adds the gradients of this tensor to the .grad of the leaves it was computed from.
 
     Args:
@@ -102,11 +107,24 @@ def _set_grad(self: Tensor, value: Any) -> None:
     _native.set_grad(self, value)
 
 
-attach("grad", property(lambda self: _native.get_grad(self), _set_grad, lambda self: _native.set_grad(self, None),
-                        doc="The gradient that backward has accumulated, or None."))
+attach(
+    "grad",
+    property(
+        lambda self: _native.get_grad(self),
+        _set_grad,
+        lambda self: _native.set_grad(self, None),
+        doc="The gradient that backward has accumulated, or None.",
+    ),
+)
 attach("grad_fn", property(lambda self: _native.grad_fn(self), doc="The node of the tape that made this tensor."))
 attach("retains_grad", property(lambda self: _native.retains_grad(self), doc="Whether retain_grad() was called."))
-attach("data", property(lambda self: _native.detach(self), lambda self, value: _native.set_data(self, value),
-                        doc="The same memory off the tape; assigning takes over another tensor's memory."))
+attach(
+    "data",
+    property(
+        lambda self: _native.detach(self),
+        lambda self, value: _native.set_data(self, value),
+        doc="The same memory off the tape; assigning takes over another tensor's memory.",
+    ),
+)
 attach("_base", property(lambda self: _native.view_base(self), doc="The tensor that this one is a view of, or None."))
 attach("_is_view", lambda self: _native.is_view(self))

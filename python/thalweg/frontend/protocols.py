@@ -17,9 +17,7 @@ def _single(self: Tensor, what: str) -> Any:
 def _bool(self: Tensor) -> bool:
     if self.numel() == 1:
         return bool(_native.item(self))
-    raise RuntimeError(
-        f"bool: the truth of a tensor with {self.numel()} elements is ambiguous; use any() or all()"
-    )
+    raise RuntimeError(f"bool: the truth of a tensor with {self.numel()} elements is ambiguous; use any() or all()")
 
 
 def _index(self: Tensor) -> int:
@@ -49,8 +47,9 @@ def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bo
     return _native.from_numpy(array)
 
 
-def _dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
-            copy: bool | None = None) -> Any:
+def _dlpack(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
     return _native.to_dlpack(self.clone() if copy else self)
 
 

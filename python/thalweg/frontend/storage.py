@@ -50,8 +50,13 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 @export(method=True)
-def set_(self: Tensor, source: Tensor, storage_offset: int = 0, size: Sequence[int] | None = None,
-         stride: Sequence[int] | None = None) -> Tensor:
+def set_(
+    self: Tensor,
+    source: Tensor,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
     """Makes this tensor a window on the memory of another."""
     if size is None:
         storage_offset, size, stride = source.storage_offset(), source.shape, source.stride()
