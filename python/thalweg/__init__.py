@@ -9,6 +9,7 @@ tensor([2., 4., 6.])
 
 import importlib
 import math
+from typing import Any
 
 from thalweg import _registry, autograd, composites, cpu, cuda, errors, frontend
 from thalweg._core._tensor import Size, Tensor, dtype
@@ -50,7 +51,7 @@ _LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "special")
 _LAZY_NAMES = {"save": "thalweg.io", "load": "thalweg.io"}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _LAZY_PACKAGES:
         return importlib.import_module(f"thalweg.{name}")
     if name in _LAZY_NAMES:

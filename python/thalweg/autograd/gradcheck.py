@@ -36,7 +36,7 @@ def _numerical(function: Callable, inputs: Sequence, of: Tensor, weights: list[T
 
     for i in range(flat.numel()):
         before = flat[i].item()
-        slope = 0.0
+        slope: complex = 0.0
         for step in steps:
             flat[i] = before + step
             up = weighted()

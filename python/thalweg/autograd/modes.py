@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._core import _native
-from thalweg._core._tensor import dtype
-from thalweg.frontend.dtypes import bfloat16, float32
+from thalweg._core._tensor import dtype, dtype_by_name
 
 __all__ = [
     "autocast",
@@ -61,7 +60,7 @@ class _GradMode(_Switch):
     def __new__(cls, function: Callable | None = None) -> Any:
         self = super().__new__(cls)
         if function is not None:  # @no_grad without parentheses
-            self.__init__()
+            _Switch.__init__(self)
             return self(function)
         return self
 
@@ -194,10 +193,10 @@ class autocast(_Switch):
     ) -> None:
         super().__init__()
         self._args = (device_type, dtype, enabled)
-        self._dtype = dtype or bfloat16
+        self._dtype = dtype or dtype_by_name("bfloat16")
         self._enabled = enabled
         if self._dtype.itemsize != 2 or not self._dtype.is_floating_point:
-            if self._dtype != float32:
+            if self._dtype.name != "float32":
                 raise ValueError(f"autocast: bfloat16 or float16 is wanted, got {dtype}")
             self._enabled = False
 

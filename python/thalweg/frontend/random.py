@@ -3,9 +3,8 @@
 import os
 
 from thalweg._core import _native
-from thalweg._core._tensor import Tensor
+from thalweg._core._tensor import Tensor, dtype_by_name
 from thalweg.frontend.creation import tensor
-from thalweg.frontend.dtypes import int64
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -46,7 +45,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """Seed and number of draws, as an int64 tensor of two elements."""
         signed = self._native.seed()
-        return tensor([signed - 2**64 if signed >= 2**63 else signed, self._native.draws()], dtype=int64)
+        return tensor([signed - 2**64 if signed >= 2**63 else signed, self._native.draws()], dtype=dtype_by_name("int64"))
 
     def set_state(self, new_state: Tensor) -> "Generator":
         """Goes on from where get_state() was called."""

@@ -104,7 +104,8 @@ def dirac_(tensor, groups=1):
         tensor.zero_()
         for group in range(groups):
             for i in range(min(rows, tensor.shape[1])):
-                tensor[(group * rows + i, i, *centre)] = 1
+                index = (group * rows + i, i, *centre)
+                tensor[index] = 1
     return tensor
 
 

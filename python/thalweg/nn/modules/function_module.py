@@ -21,8 +21,8 @@ class FunctionModule(Module):
     """
 
     _function: str
-    _not_passed = ()
-    _keyword_only = ()
+    _not_passed: tuple[str, ...] = ()
+    _keyword_only: tuple[str, ...] = ()
 
     def __init_subclass__(cls, function=None, **options):
         super().__init_subclass__()

@@ -32,7 +32,7 @@ class LRScheduler:
     [0.1]
     """
 
-    _not_saved = ("optimizer",)
+    _not_saved: tuple[str, ...] = ("optimizer",)
 
     def __init__(self, optimizer, last_epoch=-1):
         if not hasattr(optimizer, "param_groups"):
