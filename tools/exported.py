@@ -1,6 +1,7 @@
 """The composites that the package exports with `@export(...)`, read from its sources: no import, no execution."""
 
 import ast
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class Composite:
 
     def signature(self, method: bool) -> str:
         """One `def` line for a stub."""
-        arguments = ast.parse(ast.unparse(self.node)).body[0].args  # a copy that may be changed
+        arguments = copy.deepcopy(self.node.args)
         for argument in [
             *arguments.posonlyargs,
             *arguments.args,

@@ -16,15 +16,17 @@ class device:
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __init__(self, type: "str | device", index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        name, _, number = type.partition(":")
+        text = str(type)
+        name, _, number = text.partition(":")
         if name not in ("cpu", "cuda"):
-            raise ValueError(f"device: cpu or cuda is wanted, got {type!r}")
+            raise ValueError(f"device: cpu or cuda is wanted, got {text!r}")
         if number:
             if index is not None or not number.isdecimal():
-                raise ValueError(f"device: a name such as 'cuda:1' is wanted, got {type!r}")
+                raise ValueError(f"device: a name such as 'cuda:1' is wanted, got {text!r}")
             index = int(number)
         self.type = name
         self.index = index

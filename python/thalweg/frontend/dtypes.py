@@ -1,6 +1,7 @@
 """The dtypes under their names, and questions about them."""
 
 import math
+from typing import Any
 
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, all_dtypes, dtype
@@ -60,7 +61,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 def result_type(*operands: object) -> dtype:
     """The dtype that an operation on these tensors, numbers or dtypes has."""
-    found = None
+    found: Any = None
     tensors = [t if isinstance(t, Tensor) else _native.number_operand(t) for t in operands if not isinstance(t, dtype)]
     if tensors:
         found = _native.result_type(tensors)

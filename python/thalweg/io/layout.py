@@ -22,7 +22,7 @@ class Placement(NamedTuple):
 
 
 class _Range(NamedTuple):
-    index: int
+    position: int
     start: int  # in elements of the tensor's dtype
     stop: int
     start_byte: int
@@ -38,7 +38,7 @@ def lay_out(tensors):
         groups.setdefault(key, []).append(_range_of(index, tensor))
     clusters = [cluster for ranges in groups.values() for cluster in _overlapping(ranges)]
     # Numbered by first appearance, so that the same object gives the same file.
-    clusters.sort(key=lambda cluster: min(r.index for r in cluster))
+    clusters.sort(key=lambda cluster: min(r.position for r in cluster))
     placements, segments = [None] * len(tensors), []
     for cluster in clusters:
         segments.append(_place(cluster, tensors, len(segments), placements))
@@ -63,7 +63,7 @@ def _range_of(index, tensor):
 
 def _overlapping(ranges):
     """Cuts the ranges of one storage into lists whose members overlap, directly or through one another."""
-    ranges = sorted(ranges, key=lambda r: (r.start_byte, r.index))
+    ranges = sorted(ranges, key=lambda r: (r.start_byte, r.position))
     clusters, end = [], None
     for r in ranges:
         if end is not None and r.start_byte < end:
@@ -77,7 +77,7 @@ def _overlapping(ranges):
 
 def _place(cluster, tensors, key, placements):
     """Fills in the placements of a cluster and returns its segment."""
-    members = [tensors[r.index] for r in cluster]
+    members = [tensors[r.position] for r in cluster]
     first = members[0].detach()
     dtypes = {m.dtype for m in members}
     if len(dtypes) > 1:
@@ -89,8 +89,8 @@ def _place(cluster, tensors, key, placements):
     shapes = {(r.start, tuple(m.shape), tuple(m.stride())) for r, m in zip(cluster, members)}
     if len(shapes) == 1 and first.numel() < stop - start:
         for r, m in zip(cluster, members):
-            placements[r.index] = Placement(key, m.numel(), 0, contiguous_strides(m.shape))
+            placements[r.position] = Placement(key, m.numel(), 0, contiguous_strides(m.shape))
         return first.contiguous().reshape(-1)
     for r, m in zip(cluster, members):
-        placements[r.index] = Placement(key, stop - start, r.start - start, tuple(m.stride()))
+        placements[r.position] = Placement(key, stop - start, r.start - start, tuple(m.stride()))
     return first.as_strided((stop - start,), (1,), start)

@@ -9,7 +9,7 @@ import contextlib
 import pickle
 from collections import Counter, OrderedDict
 
-_added = {}
+_added: dict = {}
 
 
 class UnsafeGlobalError(ValueError, pickle.UnpicklingError):
