@@ -12,7 +12,7 @@ int64_t numel(const Dims& sizes) {
     zero |= size == 0;
     overflow |= __builtin_mul_overflow(count, size == 0 ? 1 : size, &count);
   }
-  TW_CHECK(!overflow, kValue, "the number of elements overflows 64 bits: sizes ", sizes);
+  TW_CHECK(zero || !overflow, kValue, "the number of elements overflows 64 bits: sizes ", sizes);
   return zero ? 0 : count;
 }
 
