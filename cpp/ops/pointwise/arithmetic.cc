@@ -41,7 +41,7 @@ void neg_grad(GradContext& c) { c.set(0, -c.grad()); }
 void infer_scaled(InferContext& c) {
   infer_broadcast(c);
   const Scalar& alpha = c.attrs<AlphaAttrs>().alpha;
-  TW_CHECK(alpha.kind() <= kind_of(c.outputs[0].dtype), kType, c.op, ": alpha must not be of a higher kind than dtype ",
+  TW_CHECK(alpha == Scalar(1) || alpha.kind() <= kind_of(c.outputs[0].dtype), kType, c.op, ": alpha must not be of a higher kind than dtype ",
            c.outputs[0].dtype, ", got ", alpha);
 }
 

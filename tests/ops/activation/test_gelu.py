@@ -5,7 +5,7 @@ from harness import check, sample
 
 import thalweg as tw
 
-erf = np.vectorize(math.erf)
+erf = np.vectorize(math.erf, otypes=[float])
 
 
 def gelu(x, approximate="none"):
