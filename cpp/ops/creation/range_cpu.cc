@@ -49,7 +49,8 @@ void linspace_kernel(KernelContext& k) {
     W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
     if constexpr (is_half_type<T>) {  // rounded at each operation, as arithmetic on half numbers is
       auto rounded = [](double value) { return static_cast<double>(static_cast<float>(T(static_cast<float>(value)))); };
-      step = rounded(rounded(rounded(end) - rounded(start)) / static_cast<double>(steps > 1 ? steps - 1 : 1));
+      start = rounded(start), end = rounded(end);
+      step = rounded(rounded(end - start) / static_cast<double>(steps > 1 ? steps - 1 : 1));
       return fill<T>(k.out(), [=](int64_t i) {
         return i < steps / 2 || steps == 1 ? start + rounded(step * static_cast<double>(i))
                                            : end - rounded(step * static_cast<double>(steps - 1 - i));

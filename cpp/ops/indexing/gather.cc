@@ -109,23 +109,24 @@ void extreme_grad(GradContext& c, const ScatterAttrs& a) {
   if (c.needs(2)) c.set(2, to_src(c, src_hit * gathered(shared, a.dim, index)));
 }
 
-// The product of the other factors: the result over the factor, or, for the only zero among its factors, the product of
-// the rest. Both are functions of the inputs, so that second derivatives see them.
+// The product of the other factors: the product over the factor, with a factor of 1 in its place where it is zero. The
+// other factors stay as they are, so that second derivatives see them; only two zeros in src at one place give up that.
 void prod_grad(GradContext& c, const ScatterAttrs& a) {
-  Value index = c.input(1), x = c.input(0), src = used_src(c), result = c.output();
+  Value index = c.input(1), x = c.input(0), src = used_src(c);
   if (!a.include_self) x = op<"scatter_elements">(x, a.dim, index, 1, "set");
   Value one = op<"full">(IntList(), 1, x->dtype), zero = op<"full">(IntList(), 0, x->dtype);
-  Value x_zero = op<"eq">(x, zero), src_zero = op<"eq">(src, zero);
-  Value x_safe = op<"where">(x_zero, one, x), src_safe = op<"where">(src_zero, one, src);
-  Value zeros = op<"scatter_elements">(op<"cast">(x_zero, x->dtype), a.dim, index, op<"cast">(src_zero, x->dtype), "sum");
-  Value rest = op<"scatter_elements">(x_safe, a.dim, index, src_safe, "prod");
-  rest = op<"where">(op<"eq">(zeros, one), rest, zero);
   if (c.needs(0)) {
-    Value gradient = c.grad() * conj(op<"where">(x_zero, rest, result / x_safe));
+    Value safe = op<"where">(op<"eq">(x, zero), one, x);
+    Value gradient = c.grad() * conj(op<"scatter_elements">(safe, a.dim, index, src, "prod") / safe);
     c.set(0, a.include_self ? gradient : op<"scatter_elements">(gradient, a.dim, index, 0, "set"));
   }
   if (c.needs(2)) {
-    Value others = op<"where">(src_zero, gathered(rest, a.dim, index), gathered(result, a.dim, index) / src_safe);
+    Value is_zero = op<"eq">(src, zero), safe = op<"where">(is_zero, one, src);
+    Value zeros = op<"scatter_elements">(op<"full">(x->sizes, 0, x->dtype), a.dim, index,
+                                         op<"cast">(is_zero, x->dtype), "sum");
+    Value rest = op<"scatter_elements">(x, a.dim, index, safe, "prod");
+    rest = gathered(op<"where">(op<"eq">(zeros, one), rest, zero), a.dim, index);
+    Value others = op<"where">(is_zero, rest, gathered(c.output(), a.dim, index) / safe);
     c.set(2, to_src(c, gathered(c.grad(), a.dim, index) * conj(others)));
   }
 }

@@ -66,9 +66,11 @@ def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: DT
         raise RuntimeError(f"arange: finite numbers are wanted, got {start}, {end} and {step}")
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: a step of {step} does not lead from {start} to {end}")
+    if dtype == int64:
+        start, end, step = int(start), int(end), int(step) or step
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     count = -((start - end) // step) if whole else math.ceil((end - start) / step)
-    if not dtype.is_floating_point:  # counted in fractions, written in whole numbers
+    if not dtype.is_floating_point:  # smaller dtypes are counted in fractions, but written in whole numbers
         start, step = int(start), int(step)
     return finish(_fill_out(ops.range_fill(count, start, step, dtype), out), requires_grad)
 

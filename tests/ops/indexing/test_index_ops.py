@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import thalweg as tw
+from thalweg._registry import ops
 from harness import Sample, array, check
 
 X = array((3, 4))
@@ -80,3 +81,25 @@ def test_a_source_of_the_wrong_shape_is_refused_at_once():  # U016
         tw.zeros(2).index_add(0, tw.tensor([0]), tw.ones(1, dtype=tw.float64))
     with pytest.raises(IndexError):
         tw.zeros(2).index_add(0, tw.tensor([2]), tw.ones(1))
+
+
+def test_sums_do_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    source, rows = tw.tensor(rng.normal(size=(3000, 70)).astype(np.float32)), tw.tensor(rng.integers(0, 9, 3000))
+    columns = tw.tensor(rng.integers(0, 70, (3000, 70)))
+
+    def results():
+        return (
+            tw.zeros(9, 70).index_add(0, rows, source).tolist(),
+            tw.zeros(3000, 70).scatter_add(1, columns, source).tolist(),
+            ops.embedding_backward(source, rows, 9, -1, False).tolist(),
+        )
+
+    threads = tw.get_num_threads()
+    try:
+        tw.set_num_threads(1)
+        alone = results()
+        tw.set_num_threads(4)
+        assert results() == alone
+    finally:
+        tw.set_num_threads(threads)
