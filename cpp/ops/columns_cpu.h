@@ -8,7 +8,8 @@
 
 namespace tw::ops {
 
-// Calls f(column index, x index) for every tap of `row` (channel and kernel position) that lies inside the image.
+// Calls f(column index, x index) for every tap of `row` (channel and kernel position) that lies inside the
+// image.
 template <class F>
 void for_taps(const ConvGeometry& g, int64_t row, F f) {
   int64_t tap = row % g.taps(), channel = row / g.taps();
@@ -28,13 +29,14 @@ void for_taps(const ConvGeometry& g, int64_t row, F f) {
 template <class T>
 void gather_columns(const ConvGeometry& g, const T* x, T* columns) {
   int64_t rows = g.in_channels / g.groups * g.taps(), positions = g.out_positions();
-  device::parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, positions)), [&](int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; row++) {
-      T* to = columns + row * positions;
-      std::fill_n(to, positions, T(0));
-      for_taps(g, row, [&](int64_t column, int64_t from) { to[column] = x[from]; });
-    }
-  });
+  device::parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, positions)),
+                       [&](int64_t first, int64_t last) {
+                         for (int64_t row = first; row < last; row++) {
+                           T* to = columns + row * positions;
+                           std::fill_n(to, positions, T(0));
+                           for_taps(g, row, [&](int64_t column, int64_t from) { to[column] = x[from]; });
+                         }
+                       });
 }
 
 // Channels are independent; the taps of one are added in order.
@@ -44,7 +46,8 @@ void scatter_columns(const ConvGeometry& g, const T* columns, T* x) {
   device::parallel_for(0, channels, 1, [&](int64_t first, int64_t last) {
     std::fill(x + first * g.in_positions(), x + last * g.in_positions(), T(0));
     for (int64_t row = first * g.taps(); row < last * g.taps(); row++)
-      for_taps(g, row, [&](int64_t column, int64_t to) { x[to] = T(x[to] + columns[row * positions + column]); });
+      for_taps(g, row,
+               [&](int64_t column, int64_t to) { x[to] = T(x[to] + columns[row * positions + column]); });
   });
 }
 

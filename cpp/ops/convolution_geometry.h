@@ -8,8 +8,8 @@
 
 namespace tw::ops {
 
-// A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all contiguous; three spatial dims, the
-// leading ones 1 where there are fewer.
+// A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all contiguous; three spatial
+// dims, the leading ones 1 where there are fewer.
 struct ConvGeometry {
   int64_t images, groups, in_channels, out_channels;
   std::array<int64_t, 3> in, out, kernel, stride, padding, dilation;

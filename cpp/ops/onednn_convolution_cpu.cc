@@ -23,8 +23,8 @@ using dnnl::memory;
 
 namespace {
 
-constexpr int64_t kChunkBytes = 768 << 10;   // of x and y together: what a second-level cache holds
-constexpr int64_t kLargeWeight = 1 << 20;    // bytes beyond which weight gradients are not kept one a chunk
+constexpr int64_t kChunkBytes = 768 << 10;  // of x and y together: what a second-level cache holds
+constexpr int64_t kLargeWeight = 1 << 20;   // bytes beyond which weight gradients are not kept one a chunk
 constexpr int kMostPartials = 8;
 constexpr size_t kMostPlans = 1024;
 
@@ -54,11 +54,14 @@ struct Side {
   dnnl::reorder to_inner, to_plain;
 
   Side() = default;
-  Side(memory::desc outside, memory::desc inside, bool in) : plain(std::move(outside)), inner(std::move(inside)) {
+  Side(memory::desc outside, memory::desc inside, bool in)
+      : plain(std::move(outside)), inner(std::move(inside)) {
     same = plain == inner;
     if (same) return;
-    if (in) to_inner = dnnl::reorder({engine(), plain, engine(), inner});
-    else to_plain = dnnl::reorder({engine(), inner, engine(), plain});
+    if (in)
+      to_inner = dnnl::reorder({engine(), plain, engine(), inner});
+    else
+      to_plain = dnnl::reorder({engine(), inner, engine(), plain});
   }
   size_t bytes() const { return inner.get_size(); }
 };
@@ -77,8 +80,8 @@ struct PlanKey {
   ConvGeometry g;
 
   auto tie() const {
-    return std::tie(direction, bias, images, channels, g.groups, g.in_channels, g.out_channels, g.in, g.out, g.kernel,
-                    g.stride, g.padding, g.dilation, g.dims);
+    return std::tie(direction, bias, images, channels, g.groups, g.in_channels, g.out_channels, g.in, g.out,
+                    g.kernel, g.stride, g.padding, g.dilation, g.dims);
   }
   bool operator<(const PlanKey& other) const { return tie() < other.tie(); }
 };
@@ -115,9 +118,9 @@ std::shared_ptr<const Plan> make_plan(const PlanKey& key) {
   int dims = g.dims;
   memory::dims x = with_spatial({key.images, in_channels}, g.in, dims);
   memory::dims y = with_spatial({key.images, out_channels}, g.out, dims);
-  memory::dims w = g.groups == 1
-                       ? with_spatial({out_channels, in_channels}, g.kernel, dims)
-                       : with_spatial({g.groups, out_channels / g.groups, in_channels / g.groups}, g.kernel, dims);
+  memory::dims w = g.groups == 1 ? with_spatial({out_channels, in_channels}, g.kernel, dims)
+                                 : with_spatial({g.groups, out_channels / g.groups, in_channels / g.groups},
+                                                g.kernel, dims);
   memory::dims after, dilation;
   for (int i = 3 - dims; i < 3; i++) {
     after.push_back(g.padding_after(i));
@@ -126,17 +129,20 @@ std::shared_ptr<const Plan> make_plan(const PlanKey& key) {
   memory::dims stride = spatial(g.stride, dims), before = spatial(g.padding, dims);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  memory::desc bias = key.bias ? memory::desc({out_channels}, memory::data_type::f32, memory::format_tag::a)
-                               : memory::desc();
+  memory::desc bias =
+      key.bias ? memory::desc({out_channels}, memory::data_type::f32, memory::format_tag::a) : memory::desc();
   auto auto_algorithm = dnnl::algorithm::convolution_direct;
-  dnnl::convolution_forward::primitive_desc forward(
-      engine(), key.direction == ConvDirection::kForward ? dnnl::prop_kind::forward_inference
-                                                         : dnnl::prop_kind::forward_training,
-      auto_algorithm, any_layout(x), any_layout(w), bias, any_layout(y), stride, dilation, before, after, attr);
+  dnnl::convolution_forward::primitive_desc forward(engine(),
+                                                    key.direction == ConvDirection::kForward
+                                                        ? dnnl::prop_kind::forward_inference
+                                                        : dnnl::prop_kind::forward_training,
+                                                    auto_algorithm, any_layout(x), any_layout(w), bias,
+                                                    any_layout(y), stride, dilation, before, after, attr);
   memory::desc outer_x = plain_desc(x, g.in_channels * g.in_positions());
   memory::desc outer_y = plain_desc(y, g.out_channels * g.out_positions());
-  memory::desc outer_w = plain_desc(w, g.groups == 1 ? g.in_channels * g.taps()
-                                                     : g.out_channels / g.groups * (g.in_channels / g.groups) * g.taps());
+  memory::desc outer_w =
+      plain_desc(w, g.groups == 1 ? g.in_channels * g.taps()
+                                  : g.out_channels / g.groups * (g.in_channels / g.groups) * g.taps());
   auto plan = std::make_shared<Plan>();
   plan->bias = bias;
   if (key.direction == ConvDirection::kForward) {
@@ -146,18 +152,18 @@ std::shared_ptr<const Plan> make_plan(const PlanKey& key) {
     plan->y = Side(outer_y, forward.dst_desc(), false);
     plan->workspace = forward.scratchpad_desc();
   } else if (key.direction == ConvDirection::kInput) {
-    dnnl::convolution_backward_data::primitive_desc backward(engine(), auto_algorithm, any_layout(x), any_layout(w),
-                                                             any_layout(y), stride, dilation, before, after, forward,
-                                                             attr);
+    dnnl::convolution_backward_data::primitive_desc backward(engine(), auto_algorithm, any_layout(x),
+                                                             any_layout(w), any_layout(y), stride, dilation,
+                                                             before, after, forward, attr);
     plan->primitive = dnnl::convolution_backward_data(backward);
     plan->x = Side(outer_x, backward.diff_src_desc(), false);
     plan->w = Side(outer_w, backward.weights_desc(), true);
     plan->y = Side(outer_y, backward.diff_dst_desc(), true);
     plan->workspace = backward.scratchpad_desc();
   } else {
-    dnnl::convolution_backward_weights::primitive_desc backward(engine(), auto_algorithm, any_layout(x), any_layout(w),
-                                                                any_layout(y), stride, dilation, before, after,
-                                                                forward, attr);
+    dnnl::convolution_backward_weights::primitive_desc backward(engine(), auto_algorithm, any_layout(x),
+                                                                any_layout(w), any_layout(y), stride,
+                                                                dilation, before, after, forward, attr);
     plan->primitive = dnnl::convolution_backward_weights(backward);
     plan->x = Side(outer_x, backward.src_desc(), true);
     plan->w = Side(outer_w, backward.diff_weights_desc(), false);
@@ -236,21 +242,24 @@ Cuts cuts_of(ConvDirection direction, const ConvGeometry& g) {
   return {images, cut ? std::max<int64_t>(64, (split / 4 + 15) / 16 * 16) : split};
 }
 
-void run(const Plan& plan, ConvDirection direction, Inner& x, Inner& w, const float* bias, Inner& y, Scratch& space) {
+void run(const Plan& plan, ConvDirection direction, Inner& x, Inner& w, const float* bias, Inner& y,
+         Scratch& space) {
   std::unordered_map<int, memory> args;
   bool forward = direction == ConvDirection::kForward;
   args.emplace(direction == ConvDirection::kInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x.get());
   args.emplace(direction == ConvDirection::kWeight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, w.get());
   args.emplace(forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y.get());
   if (forward && bias) args.emplace(DNNL_ARG_BIAS, memory(plan.bias, engine(), const_cast<float*>(bias)));
-  if (plan.workspace.get_size()) args.emplace(DNNL_ARG_SCRATCHPAD, memory(plan.workspace, engine(), space.get()));
+  if (plan.workspace.get_size())
+    args.emplace(DNNL_ARG_SCRATCHPAD, memory(plan.workspace, engine(), space.get()));
   plan.primitive.execute(stream(), args);
 }
 
 int64_t pieces_of(int64_t total, int64_t piece) { return (total + piece - 1) / piece; }
 
 // Every piece writes its own images and channels. The weight is reordered once for each cut of the channels.
-bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias, float* y) {
+bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias,
+                float* y) {
   Cuts cuts = cuts_of(direction, g);
   bool forward = direction == ConvDirection::kForward;
   int64_t split = forward ? g.out_channels : g.in_channels;
@@ -269,7 +278,8 @@ bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float*
   std::vector<std::unique_ptr<Inner>> weights;  // a last chunk of another size may want another layout
   for (size_t i = 0; i < plans.size(); i++) {
     bool again = i % 2 == 1 && plans[i]->w.inner == plans[i - 1]->w.inner;
-    weights.push_back(again ? nullptr : std::make_unique<Inner>(plans[i]->w, w + static_cast<int64_t>(i / 2) * w_step));
+    weights.push_back(again ? nullptr
+                            : std::make_unique<Inner>(plans[i]->w, w + static_cast<int64_t>(i / 2) * w_step));
   }
   device::parallel_for(0, static_cast<int64_t>(weights.size()), 1, [&](int64_t first, int64_t last) {
     one_thread();
@@ -300,7 +310,8 @@ bool run_weight_parts(const ConvGeometry& g, float* x, float* w, float* y) {
   int64_t piece = g.groups == 1 ? std::max<int64_t>(16, (g.out_channels / 4 + 15) / 16 * 16) : g.out_channels;
   int64_t parts = pieces_of(g.out_channels, piece);
   auto plan = [&](int64_t part) {
-    return plan_for({ConvDirection::kWeight, false, g.images, std::min(piece, g.out_channels - part * piece), g});
+    return plan_for(
+        {ConvDirection::kWeight, false, g.images, std::min(piece, g.out_channels - part * piece), g});
   };
   std::shared_ptr<const Plan> whole = plan(0), rest = plan(parts - 1);
   if (!whole || !rest) return false;
@@ -324,15 +335,17 @@ void add_to(float* sum, const float* other, int64_t count) {
   for (int64_t i = 0; i < count; i++) sum[i] += other[i];
 }
 
-// Gradients of small weights: runs of chunks of images, each summed into a partial of its own, and these in order.
+// Gradients of small weights: runs of chunks of images, each summed into a partial of its own, and these in
+// order.
 bool run_weight_chunks(const ConvGeometry& g, float* x, float* w, float* y) {
   int64_t image_bytes = 4 * (g.in_channels * g.in_positions() + g.out_channels * g.out_positions());
   int64_t worth = std::max(kChunkBytes, 16 * g.weight_count());
-  int64_t images = std::clamp<int64_t>(worth / std::max<int64_t>(1, image_bytes), 1,
-                                       std::max<int64_t>(1, g.images / 4));
+  int64_t images =
+      std::clamp<int64_t>(worth / std::max<int64_t>(1, image_bytes), 1, std::max<int64_t>(1, g.images / 4));
   int64_t chunks = pieces_of(g.images, images), partials = std::min<int64_t>(chunks, kMostPartials);
   auto plan = [&](int64_t chunk) {
-    return plan_for({ConvDirection::kWeight, false, std::min(images, g.images - chunk * images), g.out_channels, g});
+    return plan_for(
+        {ConvDirection::kWeight, false, std::min(images, g.images - chunk * images), g.out_channels, g});
   };
   std::shared_ptr<const Plan> whole = plan(0), rest = plan(chunks - 1);
   if (!whole || !rest) return false;

@@ -88,8 +88,8 @@ void blas_product(const Operand& out, const Operand& a_in, const Operand& b_in, 
   int64_t batches = out.count() / (m * n), threads = num_threads();
   T* c = out.as<T>();
   auto one = [&](int64_t i) {
-    gemm<T>(m, n, k, alpha, a.at(batch_offset(a.operand(), out, i)), b.at(batch_offset(b.operand(), out, i)), beta,
-            c + i * m * n, n);
+    gemm<T>(m, n, k, alpha, a.at(batch_offset(a.operand(), out, i)), b.at(batch_offset(b.operand(), out, i)),
+            beta, c + i * m * n, n);
   };
   // Matrices are shared among the threads; where that does not come out even, large ones are cut instead.
   double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -114,10 +114,11 @@ void half_product(const Operand& out, const Operand& a, const Operand& b, float 
 }
 
 template <class T>
-void integer_row(int64_t n, int64_t k, T alpha, const T* a, int64_t a_stride, const T* b, int64_t down, int64_t right,
-                 T* c) {
+void integer_row(int64_t n, int64_t k, T alpha, const T* a, int64_t a_stride, const T* b, int64_t down,
+                 int64_t right, T* c) {
   for (int64_t i = 0; i < k; i++) {
-    auto factor = static_cast<uint64_t>(alpha) * static_cast<uint64_t>(a[i * a_stride]);  // wraps around, defined
+    auto factor =
+        static_cast<uint64_t>(alpha) * static_cast<uint64_t>(a[i * a_stride]);  // wraps around, defined
     const T* b_row = b + i * down;
     for (int64_t j = 0; j < n; j++)
       c[j] = static_cast<T>(static_cast<uint64_t>(c[j]) + factor * static_cast<uint64_t>(b_row[j * right]));
@@ -143,11 +144,15 @@ void integer_product(const Operand& out, const Operand& a, const Operand& b, T a
 
 }  // namespace
 
-void matrix_product(const Operand& out, const Operand& a, const Operand& b, const Scalar& alpha, const Scalar& beta) {
+void matrix_product(const Operand& out, const Operand& a, const Operand& b, const Scalar& alpha,
+                    const Scalar& beta) {
   dispatch_number(out.dtype, "matmul", [&]<class T>() {
-    if constexpr (is_half_type<T>) half_product<T>(out, a, b, alpha.to<float>(), beta.to<float>());
-    else if constexpr (std::is_integral_v<T>) integer_product<T>(out, a, b, alpha.to<T>(), beta.to<T>());
-    else blas_product<T>(out, a, b, alpha.to<T>(), beta.to<T>());
+    if constexpr (is_half_type<T>)
+      half_product<T>(out, a, b, alpha.to<float>(), beta.to<float>());
+    else if constexpr (std::is_integral_v<T>)
+      integer_product<T>(out, a, b, alpha.to<T>(), beta.to<T>());
+    else
+      blas_product<T>(out, a, b, alpha.to<T>(), beta.to<T>());
   });
 }
 

@@ -1,5 +1,5 @@
-// Memory that a kernel needs while it runs, from the caching allocator: warm from call to call, counted, and refused
-// with an exception where there is none.
+// Memory that a kernel needs while it runs, from the caching allocator: warm from call to call, counted, and
+// refused with an exception where there is none.
 #pragma once
 
 #include <utility>

@@ -1,9 +1,9 @@
-// attention: softmax(scale · Q Kᵀ + mask) V without ever holding the weights, and its gradient, which computes them
-// again from the logsumexp (Dao et al., arXiv:2205.14135; Rabe and Staats, arXiv:2112.05682).
+// attention: softmax(scale · Q Kᵀ + mask) V without ever holding the weights, and its gradient, which
+// computes them again from the logsumexp (Dao et al., arXiv:2205.14135; Rabe and Staats, arXiv:2112.05682).
 //
-// Shapes: query [B, L, H, E], key [B, S, G, E], value [B, S, G, F], H a multiple of G (head h reads group h / (H / G));
-// mask broadcasts to [B, H, L, S], bool (true: seen) or added; is_causal: row i sees columns up to i.
-// result [B, L, H, F]; logsumexp [B, H, L], +inf where a row sees nothing: its weights are then all 0.
+// Shapes: query [B, L, H, E], key [B, S, G, E], value [B, S, G, F], H a multiple of G (head h reads group h /
+// (H / G)); mask broadcasts to [B, H, L, S], bool (true: seen) or added; is_causal: row i sees columns up to
+// i. result [B, L, H, F]; logsumexp [B, H, L], +inf where a row sees nothing: its weights are then all 0.
 #include "ops/attention/attention.h"
 
 #include "ir/emitter.h"
@@ -16,19 +16,21 @@ namespace {
 
 void infer_attention(InferContext& c) {
   const auto &q = c.in(0), &k = c.in(1), &v = c.in(2);
-  TW_CHECK(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, kRuntime, c.op, ": tensors of 4 dims are wanted, got shapes ",
-           q.sizes, ", ", k.sizes, " and ", v.sizes);
-  bool fits = q.size(0) == k.size(0) && q.size(0) == v.size(0) && k.size(1) == v.size(1) && k.size(2) == v.size(2) &&
-              q.size(3) == k.size(3) && (k.size(2) > 0 ? q.size(2) % k.size(2) == 0 : q.size(2) == 0);
-  TW_CHECK(fits, kRuntime, c.op, ": the shapes do not fit: query ", q.sizes, ", key ", k.sizes, ", value ", v.sizes);
+  TW_CHECK(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, kRuntime, c.op,
+           ": tensors of 4 dims are wanted, got shapes ", q.sizes, ", ", k.sizes, " and ", v.sizes);
+  bool fits = q.size(0) == k.size(0) && q.size(0) == v.size(0) && k.size(1) == v.size(1) &&
+              k.size(2) == v.size(2) && q.size(3) == k.size(3) &&
+              (k.size(2) > 0 ? q.size(2) % k.size(2) == 0 : q.size(2) == 0);
+  TW_CHECK(fits, kRuntime, c.op, ": the shapes do not fit: query ", q.sizes, ", key ", k.sizes, ", value ",
+           v.sizes);
   TW_CHECK(is_float(q.dtype) && q.dtype == k.dtype && q.dtype == v.dtype, kRuntime, c.op,
            ": one floating dtype is wanted, got ", q.dtype, ", ", k.dtype, " and ", v.dtype);
   if (c.has(3)) {
     Dims full{q.size(0), q.size(2), q.size(1), k.size(1)};
-    TW_CHECK(broadcast_sizes(c.in(3).sizes, full, c.op) == full, kRuntime, c.op, ": a mask that broadcasts to ", full,
-             " is wanted, got shape ", c.in(3).sizes);
-    TW_CHECK(is_bool(c.in(3).dtype) || c.in(3).dtype == q.dtype, kRuntime, c.op, ": a mask of dtype bool or ", q.dtype,
-             " is wanted, got ", c.in(3).dtype);
+    TW_CHECK(broadcast_sizes(c.in(3).sizes, full, c.op) == full, kRuntime, c.op,
+             ": a mask that broadcasts to ", full, " is wanted, got shape ", c.in(3).sizes);
+    TW_CHECK(is_bool(c.in(3).dtype) || c.in(3).dtype == q.dtype, kRuntime, c.op, ": a mask of dtype bool or ",
+             q.dtype, " is wanted, got ", c.in(3).dtype);
   }
   c.output(q.dtype, {q.size(0), q.size(1), q.size(2), v.size(3)});
   c.output(is_half(q.dtype) ? DType::kFloat32 : q.dtype, {q.size(0), q.size(2), q.size(1)});
@@ -41,8 +43,8 @@ void infer_attention_backward(InferContext& c) {
 void attention_grad(GradContext& c) {
   if (!c.grad(0)) return;
   const auto& a = c.attrs<AttentionAttrs>();
-  Values grads = ops<"attention_backward">(c.grad(0), c.input(0), c.input(1), c.input(2), c.input(3), c.output(0),
-                                           c.output(1), a.scale, a.is_causal);
+  Values grads = ops<"attention_backward">(c.grad(0), c.input(0), c.input(1), c.input(2), c.input(3),
+                                           c.output(0), c.output(1), a.scale, a.is_causal);
   for (int i = 0; i < 3; i++)
     if (c.needs(i)) c.set(i, grads[i]);
 }
@@ -50,7 +52,8 @@ void attention_grad(GradContext& c) {
 // [B, L, H, E] as [B, G, H / G, L, E], and back with the heads of a group summed where there is one for all.
 Value by_group(const Value& x, int64_t groups) {
   Value heads = op<"transpose">(x, 1, 2);
-  return op<"reshape">(heads, IntList{x->size(0), groups, groups ? x->size(2) / groups : 0, x->size(1), x->size(3)});
+  return op<"reshape">(heads,
+                       IntList{x->size(0), groups, groups ? x->size(2) / groups : 0, x->size(1), x->size(3)});
 }
 
 Value from_group(Value x, int64_t heads) {
@@ -69,7 +72,8 @@ Value weights_of(GradContext& c, const Value& q, const Value& k) {
   Dims grouped = scores->sizes, flat{grouped[0], grouped[1] * grouped[2], grouped[3], grouped[4]};
   if (Value mask = c.input(4)) {
     mask = op<"reshape">(op<"expand">(mask, flat), grouped);
-    scores = is_bool(mask->dtype) ? op<"where">(mask, scores, -std::numeric_limits<double>::infinity()) : scores + mask;
+    scores = is_bool(mask->dtype) ? op<"where">(mask, scores, -std::numeric_limits<double>::infinity())
+                                  : scores + mask;
   }
   if (a.is_causal) {
     Value ones = op<"full">(IntList{grouped[3], grouped[4]}, Scalar(true), DType::kBool);
@@ -79,8 +83,8 @@ Value weights_of(GradContext& c, const Value& q, const Value& k) {
   return op<"exp">(scores - op<"reshape">(lse, IntList{grouped[0], grouped[1], grouped[2], grouped[3], 1}));
 }
 
-// With P the weights, T = dO Vᵀ, D = P ∘ (T - Σ P T): dq = s D K, dk = s Dᵀ Q, dv = Pᵀ dO. Second order, so written
-// with ops. x̂ is the cotangent of x below, and Σ sums over a row.
+// With P the weights, T = dO Vᵀ, D = P ∘ (T - Σ P T): dq = s D K, dk = s Dᵀ Q, dv = Pᵀ dO. Second order, so
+// written with ops. x̂ is the cotangent of x below, and Σ sums over a row.
 void attention_backward_grad(GradContext& c) {
   double scale = c.attrs<AttentionAttrs>().scale;
   int64_t heads = c.input_meta(1).sizes[2], groups = c.input_meta(2).sizes[2];
@@ -98,7 +102,8 @@ void attention_backward_grad(GradContext& c) {
   Value s_hat = p * (p_hat - last_sum(p * p_hat));
   if (c.needs(0)) c.set(0, from_group(op<"matmul">(t_hat, v) + op<"matmul">(p, gv), heads));
   if (c.needs(1)) c.set(1, from_group((op<"matmul">(s_hat, k) + op<"matmul">(d, gk)) * scale, heads));
-  if (c.needs(2)) c.set(2, from_group((op<"matmul">(flipped(s_hat), q) + op<"matmul">(flipped(d), gq)) * scale, groups));
+  if (c.needs(2))
+    c.set(2, from_group((op<"matmul">(flipped(s_hat), q) + op<"matmul">(flipped(d), gq)) * scale, groups));
   if (c.needs(3)) c.set(3, from_group(op<"matmul">(flipped(t_hat), g), groups));
 }
 
@@ -133,7 +138,8 @@ Cost attention_cost(const CostContext& c) {
 
 void define_attention(OpRegistry& r) {
   using A = AttentionAttrs;
-  r.op("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, bool is_causal=False) -> "
+  r.op("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, bool is_causal=False) "
+       "-> "
        "(Tensor result, Tensor logsumexp)",
        &A::scale, &A::is_causal)
       .doc("softmax(scale * query key^T + mask) value, head by head, and the logsumexp of each row.")
@@ -144,7 +150,8 @@ void define_attention(OpRegistry& r) {
       .cost(attention_cost)
       .visible(1);
   r.op("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor result, "
-       "Tensor logsumexp, float scale, bool is_causal=False) -> (Tensor query_grad, Tensor key_grad, Tensor value_grad)",
+       "Tensor logsumexp, float scale, bool is_causal=False) -> (Tensor query_grad, Tensor key_grad, Tensor "
+       "value_grad)",
        &A::scale, &A::is_causal)
       .doc("The gradients of attention.")
       .infer(infer_attention_backward)

@@ -1,7 +1,8 @@
-// Tiles of kQueries rows by kKeys columns: scores by BLAS, softmax in place with a running maximum, and the product with
-// the values by BLAS again; nothing beyond a tile of weights is kept. With is_causal, tiles above the diagonal are never
-// touched. Forward, (batch, head, row tile) are shared among threads; backward, (batch, group), since a key's gradient
-// sums over rows. Floor: 2 (backward 5) matrix products of B·H·L·S·E over the machine's peak, half with is_causal.
+// Tiles of kQueries rows by kKeys columns: scores by BLAS, softmax in place with a running maximum, and the
+// product with the values by BLAS again; nothing beyond a tile of weights is kept. With is_causal, tiles
+// above the diagonal are never touched. Forward, (batch, head, row tile) are shared among threads; backward,
+// (batch, group), since a key's gradient sums over rows. Floor: 2 (backward 5) matrix products of B·H·L·S·E
+// over the machine's peak, half with is_causal.
 #include "ops/attention/attention.h"
 
 #include <algorithm>
@@ -80,15 +81,18 @@ TW_CLONES void row_scale(T* x, int64_t n, T factor) {
 template <class T>
 class Heads {
  public:
-  explicit Heads(const Operand& o) : length(o.size(1)), size(o.size(3)), data_(o.as<T>()), strides_(*o.strides) {
-    bool dense = o.dtype == dtype_of<T> && (o.stride(3) == 1 || size == 1) && (o.stride(1) >= size || length == 1);
+  explicit Heads(const Operand& o)
+      : length(o.size(1)), size(o.size(3)), data_(o.as<T>()), strides_(*o.strides) {
+    bool dense =
+        o.dtype == dtype_of<T> && (o.stride(3) == 1 || size == 1) && (o.stride(1) >= size || length == 1);
     if (dense) return;
     copy_ = Scratch(static_cast<size_t>(o.count()) * sizeof(T));
     strides_ = contiguous_strides(*o.sizes);
     copy_cast({copy_.get(), o.sizes, &strides_, dtype_of<T>}, o);
     data_ = copy_.as<T>();
   }
-  Heads(T* data, const Dims& sizes) : length(sizes[1]), size(sizes[3]), data_(data), strides_(contiguous_strides(sizes)) {}
+  Heads(T* data, const Dims& sizes)
+      : length(sizes[1]), size(sizes[3]), data_(data), strides_(contiguous_strides(sizes)) {}
 
   int64_t length, size;
   T* row(int64_t batch, int64_t head, int64_t row) const {
@@ -119,8 +123,10 @@ struct Mask {
     const auto* mask = operand->as<stored_t<M>>() + at;
     for (int64_t j = 0; j < n; j++) {
       auto value = load<M>(mask[j * strides[3]]);
-      if constexpr (std::is_same_v<M, bool>) x[j] = value ? x[j] : -std::numeric_limits<T>::infinity();
-      else x[j] += static_cast<T>(value);
+      if constexpr (std::is_same_v<M, bool>)
+        x[j] = value ? x[j] : -std::numeric_limits<T>::infinity();
+      else
+        x[j] += static_cast<T>(value);
     }
   }
   // x: scores of row `row` from column `column` on.
@@ -129,10 +135,14 @@ struct Mask {
     if (!operand) return;
     int64_t at = batch * strides[0] + head * strides[1] + row * strides[2] + column * strides[3];
     switch (operand->dtype) {
-      case DType::kBool: return add_row<T, bool>(x, at, n);
-      case DType::kFloat16: return add_row<T, float16>(x, at, n);
-      case DType::kBFloat16: return add_row<T, bfloat16>(x, at, n);
-      default: return add_row<T, T>(x, at, n);
+      case DType::kBool:
+        return add_row<T, bool>(x, at, n);
+      case DType::kFloat16:
+        return add_row<T, float16>(x, at, n);
+      case DType::kBFloat16:
+        return add_row<T, bfloat16>(x, at, n);
+      default:
+        return add_row<T, T>(x, at, n);
     }
   }
 };
@@ -166,7 +176,8 @@ void forward_tile(const Problem<T>& p, int64_t b, int64_t h, int64_t first, Head
   }
   for (int64_t column = 0; column < end; column += kKeys) {
     int64_t columns = std::min(kKeys, end - column);
-    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0), tile, columns);
+    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0),
+            tile, columns);
     for (int64_t i = 0; i < rows; i++) {
       T* x = tile + i * columns;
       int64_t n = p.seen_in_tile(first + i, column, columns);
@@ -180,8 +191,8 @@ void forward_tile(const Problem<T>& p, int64_t b, int64_t h, int64_t first, Head
       sums[i] = sums[i] * shrink + sum;
       maxima[i] = largest;
     }
-    gemm<T>(rows, p.v.size, columns, T(1), {tile, columns, 1}, p.v.rows(b, group, column), T(1), out.row(b, h, first),
-            out.step());
+    gemm<T>(rows, p.v.size, columns, T(1), {tile, columns, 1}, p.v.rows(b, group, column), T(1),
+            out.row(b, h, first), out.step());
   }
   for (int64_t i = 0; i < rows; i++) {
     bool nothing = sums[i] == T(0);  // no column seen: zeros, and weights of 0 again in backward
@@ -194,8 +205,15 @@ template <class T>
 void forward(KernelContext& k) {
   const auto& a = k.attrs<AttentionAttrs>();
   Heads<T> query(k.in(0)), key(k.in(1)), value(k.in(2));
-  Problem<T> p{query, key, value, Mask(k.in(3)), static_cast<T>(a.scale), a.is_causal, k.in(0).size(0),
-               k.in(0).size(2), k.in(1).size(2)};
+  Problem<T> p{query,
+               key,
+               value,
+               Mask(k.in(3)),
+               static_cast<T>(a.scale),
+               a.is_causal,
+               k.in(0).size(0),
+               k.in(0).size(2),
+               k.in(1).size(2)};
   ConvertedResult<T> result(k.out(0));
   Heads<T> out(result.data(), *k.out(0).sizes);
   T* lse = k.out(1).as<T>();
@@ -223,8 +241,8 @@ struct BackwardTiles {
 
 // Adds one tile of rows of one head to the gradients.
 template <class T>
-void backward_tile(const Problem<T>& p, const Heads<T>& grad, const Heads<T>& out, const T* lse, int64_t b, int64_t h,
-                   int64_t first, Gradients<T>& to, BackwardTiles<T> tiles) {
+void backward_tile(const Problem<T>& p, const Heads<T>& grad, const Heads<T>& out, const T* lse, int64_t b,
+                   int64_t h, int64_t first, Gradients<T>& to, BackwardTiles<T> tiles) {
   int64_t rows = std::min(kQueries, p.q.length - first), group = p.group_of(h), end = p.seen(first + rows);
   T deltas[kQueries];
   for (int64_t i = 0; i < rows; i++)
@@ -232,22 +250,25 @@ void backward_tile(const Problem<T>& p, const Heads<T>& grad, const Heads<T>& ou
   for (int64_t column = 0; column < end; column += kKeys) {
     int64_t columns = std::min(kKeys, end - column);
     T *x = tiles.weights, *t = tiles.products;
-    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0), x, columns);
+    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0), x,
+            columns);
     for (int64_t i = 0; i < rows; i++) {
       int64_t n = p.seen_in_tile(first + i, column, columns);
       p.mask.apply(x + i * columns, b, h, first + i, column, n);
       row_exp(x + i * columns, n, lse[first + i]);
       std::fill(x + i * columns + n, x + (i + 1) * columns, T(0));
     }
-    gemm<T>(columns, p.v.size, rows, T(1), {x, 1, columns}, grad.rows(b, h, first), T(1), to.v.row(b, group, column),
-            to.v.step());
-    gemm<T>(rows, columns, p.v.size, T(1), grad.rows(b, h, first), p.v.columns(b, group, column), T(0), t, columns);
+    gemm<T>(columns, p.v.size, rows, T(1), {x, 1, columns}, grad.rows(b, h, first), T(1),
+            to.v.row(b, group, column), to.v.step());
+    gemm<T>(rows, columns, p.v.size, T(1), grad.rows(b, h, first), p.v.columns(b, group, column), T(0), t,
+            columns);
     for (int64_t i = 0; i < rows; i++)
-      row_score_grad(x + i * columns, t + i * columns, p.seen_in_tile(first + i, column, columns), deltas[i], p.scale);
-    gemm<T>(rows, p.q.size, columns, T(1), {x, columns, 1}, p.k.rows(b, group, column), T(1), to.q.row(b, h, first),
-            to.q.step());
-    gemm<T>(columns, p.q.size, rows, T(1), {x, 1, columns}, p.q.rows(b, h, first), T(1), to.k.row(b, group, column),
-            to.k.step());
+      row_score_grad(x + i * columns, t + i * columns, p.seen_in_tile(first + i, column, columns), deltas[i],
+                     p.scale);
+    gemm<T>(rows, p.q.size, columns, T(1), {x, columns, 1}, p.k.rows(b, group, column), T(1),
+            to.q.row(b, h, first), to.q.step());
+    gemm<T>(columns, p.q.size, rows, T(1), {x, 1, columns}, p.q.rows(b, h, first), T(1),
+            to.k.row(b, group, column), to.k.step());
   }
 }
 
@@ -255,8 +276,15 @@ template <class T>
 void backward(KernelContext& k) {
   const auto& a = k.attrs<AttentionAttrs>();
   Heads<T> grad(k.in(0)), query(k.in(1)), key(k.in(2)), value(k.in(3)), out(k.in(5));
-  Problem<T> p{query, key, value, Mask(k.in(4)), static_cast<T>(a.scale), a.is_causal, k.in(1).size(0),
-               k.in(1).size(2), k.in(2).size(2)};
+  Problem<T> p{query,
+               key,
+               value,
+               Mask(k.in(4)),
+               static_cast<T>(a.scale),
+               a.is_causal,
+               k.in(1).size(0),
+               k.in(1).size(2),
+               k.in(2).size(2)};
   Contiguous<T> lse(k.in(6));
   ConvertedResult<T> results[] = {ConvertedResult<T>(k.out(0)), ConvertedResult<T>(k.out(1)),
                                   ConvertedResult<T>(k.out(2))};
@@ -271,21 +299,25 @@ void backward(KernelContext& k) {
       int64_t batch = i / p.groups, share = p.heads / p.groups, head = i % p.groups * share;
       for (int64_t h = head; h < head + share; h++)
         for (int64_t first = 0; first < query.length; first += kQueries)
-          backward_tile<T>(p, grad, out, lse.data() + (batch * p.heads + h) * query.length, batch, h, first, to,
-                           {weights.as<T>(), products.as<T>()});
+          backward_tile<T>(p, grad, out, lse.data() + (batch * p.heads + h) * query.length, batch, h, first,
+                           to, {weights.as<T>(), products.as<T>()});
     }
   });
   for (auto& result : results) result.finish();
 }
 
 void attention_kernel(KernelContext& k) {
-  if (k.out(0).dtype == DType::kFloat64) forward<double>(k);
-  else forward<float>(k);
+  if (k.out(0).dtype == DType::kFloat64)
+    forward<double>(k);
+  else
+    forward<float>(k);
 }
 
 void attention_backward_kernel(KernelContext& k) {
-  if (k.out(0).dtype == DType::kFloat64) backward<double>(k);
-  else backward<float>(k);
+  if (k.out(0).dtype == DType::kFloat64)
+    backward<double>(k);
+  else
+    backward<float>(k);
 }
 
 }  // namespace

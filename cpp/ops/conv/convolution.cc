@@ -1,9 +1,10 @@
-// convolution: cross-correlation over one to three dims, and its transpose; every conv and its gradients are these two
-// and convolution_weight.
+// convolution: cross-correlation over one to three dims, and its transpose; every conv and its gradients are
+// these two and convolution_weight.
 //
-//   plain:      x[N, I, *D], w[O, I/g, *K] → y[N, O, *P]:  y[n, o, p] = Σ_i,k x[n, i, s·p - pad + d·k] w[o, i, k]
-//   transposed: x[N, O, *P], w[O, I/g, *K] → y[N, I, *D], the plain one's gradient with respect to x
-//   weight:     g[N, O, *P], x[N, I, *D] → w[O, I/g, *K]:  w[o, i, k] = Σ_n,p g[n, o, p] x[n, i, s·p - pad + d·k]
+//   plain:      x[N, I, *D], w[O, I/g, *K] → y[N, O, *P]:  y[n, o, p] = Σ_i,k x[n, i, s·p - pad + d·k] w[o,
+//   i, k] transposed: x[N, O, *P], w[O, I/g, *K] → y[N, I, *D], the plain one's gradient with respect to x
+//   weight:     g[N, O, *P], x[N, I, *D] → w[O, I/g, *K]:  w[o, i, k] = Σ_n,p g[n, o, p] x[n, i, s·p - pad +
+//   d·k]
 // Each is linear in both tensors, and the three are one another's gradients, so that any order exists.
 #include "ops/conv/convolution.h"
 
@@ -15,9 +16,13 @@ using namespace ir;
 
 namespace {
 
-void check_lists(InferContext& c, int64_t dims, const IntList& stride, const IntList& padding, const IntList& dilation) {
-  struct { const char* name; const IntList& list; int64_t least; } all[] = {
-      {"stride", stride, 1}, {"padding", padding, 0}, {"dilation", dilation, 1}};
+void check_lists(InferContext& c, int64_t dims, const IntList& stride, const IntList& padding,
+                 const IntList& dilation) {
+  struct {
+    const char* name;
+    const IntList& list;
+    int64_t least;
+  } all[] = {{"stride", stride, 1}, {"padding", padding, 0}, {"dilation", dilation, 1}};
   for (auto& [name, list, least] : all) {
     TW_CHECK(static_cast<int64_t>(list.size()) == dims, kRuntime, c.op, ": ", name, " with ", dims,
              " numbers is wanted, got ", list);
@@ -47,25 +52,29 @@ void infer_convolution(InferContext& c) {
              out_channels, "] is wanted, got ", c.in(2).sizes);
   Dims sizes{x.size(0), out_channels};
   for (int64_t i = 0; i < dims; i++) {
-    int64_t size = x.size(i + 2), kernel = w.size(i + 2), stride = a.stride[i], pad = a.padding[i], d = a.dilation[i];
+    int64_t size = x.size(i + 2), kernel = w.size(i + 2), stride = a.stride[i], pad = a.padding[i],
+            d = a.dilation[i];
     TW_CHECK(kernel > 0, kRuntime, c.op, ": a kernel of size 0 is not supported, got weight ", w.sizes);
     if (!a.transposed) {
       TW_CHECK(size + 2 * pad >= kernel_reach(kernel, d), kRuntime, c.op, ": the kernel reaches over ",
-               kernel_reach(kernel, d), " elements, the padded input of shape ", x.sizes, " has ", size + 2 * pad);
+               kernel_reach(kernel, d), " elements, the padded input of shape ", x.sizes, " has ",
+               size + 2 * pad);
       sizes.push_back(convolved_size(size, kernel, stride, pad, d));
     } else {
       int64_t extra = static_cast<int64_t>(a.output_padding.size()) == dims ? a.output_padding[i] : -1;
-      TW_CHECK(extra >= 0, kRuntime, c.op, ": output_padding with ", dims, " numbers of at least 0 is wanted, got ",
-               a.output_padding);
+      TW_CHECK(extra >= 0, kRuntime, c.op, ": output_padding with ", dims,
+               " numbers of at least 0 is wanted, got ", a.output_padding);
       sizes.push_back(transposed_size(size, kernel, stride, pad, d) + extra);
-      TW_CHECK(sizes.back() >= 0, kRuntime, c.op, ": padding ", a.padding, " leaves nothing of an input of shape ",
-               x.sizes);
+      TW_CHECK(sizes.back() >= 0, kRuntime, c.op, ": padding ", a.padding,
+               " leaves nothing of an input of shape ", x.sizes);
     }
   }
   c.output(x.dtype, sizes);
 }
 
-void infer_convolution_weight(InferContext& c) { c.output(c.in(0).dtype, c.attrs<ConvolutionWeightAttrs>().weight_size); }
+void infer_convolution_weight(InferContext& c) {
+  c.output(c.in(0).dtype, c.attrs<ConvolutionWeightAttrs>().weight_size);
+}
 
 // What the transposed convolution of `sizes` lacks to reach `wanted`.
 IntList missing(const Dims& wanted, const Dims& sizes, const Dims& kernel, const IntList& stride,
@@ -78,8 +87,8 @@ IntList missing(const Dims& wanted, const Dims& sizes, const Dims& kernel, const
 }
 
 // A plain convolution cut to `wanted`: an output padding beyond the stride lets it have more positions.
-Value convolved(const Value& x, const Value& w, const IntList& stride, const IntList& padding, const IntList& dilation,
-                int64_t groups, const Dims& wanted) {
+Value convolved(const Value& x, const Value& w, const IntList& stride, const IntList& padding,
+                const IntList& dilation, int64_t groups, const Dims& wanted) {
   IntList none(stride.size(), 0);
   Value y = op<"convolution">(x, w, nullptr, stride, padding, dilation, false, none, groups);
   for (size_t dim = 2; dim < wanted.size(); dim++)
@@ -87,8 +96,8 @@ Value convolved(const Value& x, const Value& w, const IntList& stride, const Int
   return y;
 }
 
-Value transposed(const Value& x, const Value& w, const IntList& stride, const IntList& padding, const IntList& dilation,
-                 int64_t groups, const Dims& wanted) {
+Value transposed(const Value& x, const Value& w, const IntList& stride, const IntList& padding,
+                 const IntList& dilation, int64_t groups, const Dims& wanted) {
   return op<"convolution">(x, w, nullptr, stride, padding, dilation, true,
                            missing(wanted, x->sizes, w->sizes, stride, padding, dilation), groups);
 }
@@ -103,8 +112,8 @@ void convolution_grad(GradContext& c) {
   }
   if (c.needs(1)) {
     Value x = conj(c.input(0));
-    c.set(1, op<"convolution_weight">(a.transposed ? x : g, a.transposed ? g : x, c.input_meta(1).sizes, a.stride,
-                                      a.padding, a.dilation, a.groups));
+    c.set(1, op<"convolution_weight">(a.transposed ? x : g, a.transposed ? g : x, c.input_meta(1).sizes,
+                                      a.stride, a.padding, a.dilation, a.groups));
   }
   if (c.needs(2)) {
     IntList dims{0};
@@ -116,9 +125,11 @@ void convolution_grad(GradContext& c) {
 void convolution_weight_grad(GradContext& c) {
   const auto& a = c.attrs<ConvolutionWeightAttrs>();
   if (c.needs(0))
-    c.set(0, convolved(conj(c.input(1)), c.grad(), a.stride, a.padding, a.dilation, a.groups, c.input_meta(0).sizes));
+    c.set(0, convolved(conj(c.input(1)), c.grad(), a.stride, a.padding, a.dilation, a.groups,
+                       c.input_meta(0).sizes));
   if (c.needs(1))
-    c.set(1, transposed(conj(c.input(0)), c.grad(), a.stride, a.padding, a.dilation, a.groups, c.input_meta(1).sizes));
+    c.set(1, transposed(conj(c.input(0)), c.grad(), a.stride, a.padding, a.dilation, a.groups,
+                        c.input_meta(1).sizes));
 }
 
 void sbp_convolution(sbp::RuleContext& c) {
@@ -173,7 +184,8 @@ void define_convolution(OpRegistry& r) {
       .sbp(sbp_convolution)
       .cost(convolution_cost)
       .expose(kFunction);
-  r.op("convolution_weight(Tensor grad, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, "
+  r.op("convolution_weight(Tensor grad, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] "
+       "dilation, "
        "int groups) -> Tensor",
        &W::weight_size, &W::stride, &W::padding, &W::dilation, &W::groups)
       .doc("The gradient of a plain convolution with respect to its weight.")

@@ -25,11 +25,13 @@ struct ConvolutionWeightAttrs {
 // How far a kernel of `size` reaches.
 inline int64_t kernel_reach(int64_t size, int64_t dilation) { return dilation * (size - 1) + 1; }
 
-inline int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+inline int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                              int64_t dilation) {
   return (size + 2 * padding - kernel_reach(kernel, dilation)) / stride + 1;
 }
 
-inline int64_t transposed_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+inline int64_t transposed_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                               int64_t dilation) {
   return (size - 1) * stride - 2 * padding + kernel_reach(kernel, dilation);
 }
 

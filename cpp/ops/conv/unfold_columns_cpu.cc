@@ -15,7 +15,8 @@ ConvGeometry window_geometry(const A& a, const Dims& image) {
   Dims kernel{1, image[1]}, out{1, 1};
   for (int i = 0; i < 2; i++) {
     kernel.push_back(a.kernel_size[i]);
-    out.push_back((image[i + 2] + 2 * a.padding[i] - a.dilation[i] * (a.kernel_size[i] - 1) - 1) / a.stride[i] + 1);
+    out.push_back(
+        (image[i + 2] + 2 * a.padding[i] - a.dilation[i] * (a.kernel_size[i] - 1) - 1) / a.stride[i] + 1);
   }
   return conv_geometry(image, kernel, out, a.stride, a.padding, a.dilation, 1);
 }
@@ -25,7 +26,8 @@ void unfold_kernel(KernelContext& k) {
   int64_t from = g.in_channels * g.in_positions(), to = g.in_channels * g.taps() * g.out_positions();
   dispatch_all(k.out().dtype, k.op, [&]<class T>() {
     Contiguous<T> input(k.in(0));
-    for (int64_t i = 0; i < g.images; i++) gather_columns<T>(g, input.data() + i * from, k.out().as<T>() + i * to);
+    for (int64_t i = 0; i < g.images; i++)
+      gather_columns<T>(g, input.data() + i * from, k.out().as<T>() + i * to);
   });
 }
 
@@ -34,7 +36,8 @@ void fold_kernel(KernelContext& k) {
   int64_t to = g.in_channels * g.in_positions(), from = g.in_channels * g.taps() * g.out_positions();
   dispatch_number(k.out().dtype, k.op, [&]<class T>() {
     Contiguous<T> input(k.in(0));
-    for (int64_t i = 0; i < g.images; i++) scatter_columns<T>(g, input.data() + i * from, k.out().as<T>() + i * to);
+    for (int64_t i = 0; i < g.images; i++)
+      scatter_columns<T>(g, input.data() + i * from, k.out().as<T>() + i * to);
   });
 }
 

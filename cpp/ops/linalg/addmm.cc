@@ -1,5 +1,5 @@
-// beta · input + alpha · (a product): addmm and baddbmm, which BLAS computes in one go, and addmv, addbmm and addr,
-// written with them. With beta = 0 what input holds (NaN too) does not count.
+// beta · input + alpha · (a product): addmm and baddbmm, which BLAS computes in one go, and addmv, addbmm and
+// addr, written with them. With beta = 0 what input holds (NaN too) does not count.
 #include "ops/linalg/addmm.h"
 
 #include "ops/linalg/product.h"
@@ -14,21 +14,21 @@ const BetaAlphaAttrs& attrs_of(const void* attrs) { return *static_cast<const Be
 
 void infer_sum_of_product(InferContext& c, int64_t rank) {
   const auto &input = c.in(0), &a = c.in(1), &b = c.in(2);
-  TW_CHECK(a.rank() == rank && b.rank() == rank, kRuntime, c.op, ": factors with ", rank, " dims are wanted, got shapes ",
-           a.sizes, " and ", b.sizes);
+  TW_CHECK(a.rank() == rank && b.rank() == rank, kRuntime, c.op, ": factors with ", rank,
+           " dims are wanted, got shapes ", a.sizes, " and ", b.sizes);
   TW_CHECK(a.size(-1) == b.size(-2) && a.size(0) == (rank == 3 ? b.size(0) : a.size(0)), kRuntime, c.op,
            ": the sizes of the factors do not fit: ", a.sizes, " and ", b.sizes);
   check_factors(a, b, c.op);
-  TW_CHECK(input.dtype == a.dtype, kRuntime, c.op, ": input and factors must have one dtype, got ", input.dtype,
-           " and ", a.dtype);
+  TW_CHECK(input.dtype == a.dtype, kRuntime, c.op, ": input and factors must have one dtype, got ",
+           input.dtype, " and ", a.dtype);
   Dims sizes = a.sizes;
   sizes.back() = b.size(-1);
   TW_CHECK(input.rank() <= rank && broadcast_sizes(input.sizes, sizes, c.op) == sizes, kRuntime, c.op,
            ": input of shape ", input.sizes, " does not broadcast to the product's shape ", sizes);
   // As in PyTorch, addmm refuses what the others cut to whole numbers.
   for (const Scalar& factor : {c.attrs<BetaAlphaAttrs>().beta, c.attrs<BetaAlphaAttrs>().alpha})
-    TW_CHECK(rank == 3 || factor.kind() <= kind_of(a.dtype), kRuntime, c.op, ": beta and alpha of the kind of dtype ", a.dtype,
-             " are wanted, got ", factor);
+    TW_CHECK(rank == 3 || factor.kind() <= kind_of(a.dtype), kRuntime, c.op,
+             ": beta and alpha of the kind of dtype ", a.dtype, " are wanted, got ", factor);
   c.output(a.dtype, sizes);
 }
 
@@ -68,15 +68,17 @@ Scalar fitting(const Scalar& factor, DType dtype) {
   return kind_of(dtype) <= DTypeKind::kInt ? Scalar(factor.to_int()) : factor;
 }
 
-Value column(const Value& x) { return x->rank() == 0 ? op<"reshape">(x, IntList{1, 1}) : op<"unsqueeze">(x, -1); }
+Value column(const Value& x) {
+  return x->rank() == 0 ? op<"reshape">(x, IntList{1, 1}) : op<"unsqueeze">(x, -1);
+}
 
 Values expand_addmv(const Values& in, const void* attrs) {
   const auto& a = attrs_of(attrs);
   TW_CHECK(in[1]->rank() == 2 && in[2]->rank() == 1 && in[0]->rank() <= 1, kRuntime,
-           "addmv: a vector, a matrix and a vector are wanted, got shapes ", in[0]->sizes, ", ", in[1]->sizes, " and ",
-           in[2]->sizes);
+           "addmv: a vector, a matrix and a vector are wanted, got shapes ", in[0]->sizes, ", ", in[1]->sizes,
+           " and ", in[2]->sizes);
   Value sum = op<"addmm">(column(in[0]), in[1], column(in[2]), fitting(a.beta, in[1]->dtype),
-                        fitting(a.alpha, in[1]->dtype));
+                          fitting(a.alpha, in[1]->dtype));
   return {op<"reshape">(sum, IntList{sum->size(0)})};
 }
 
@@ -88,8 +90,8 @@ Values expand_addbmm(const Values& in, const void* attrs) {
            "addbmm: two batches of matrices that fit are wanted, got shapes ", x->sizes, " and ", y->sizes);
   int64_t inner = x->size(0) * x->size(2);
   Value wide = op<"reshape">(op<"transpose">(x, 0, 1), IntList{x->size(1), inner});
-  return {op<"addmm">(in[0], wide, op<"reshape">(y, IntList{inner, y->size(2)}),
-                        fitting(a.beta, x->dtype), fitting(a.alpha, x->dtype))};
+  return {op<"addmm">(in[0], wide, op<"reshape">(y, IntList{inner, y->size(2)}), fitting(a.beta, x->dtype),
+                      fitting(a.alpha, x->dtype))};
 }
 
 Values expand_addr(const Values& in, const void* attrs) {
@@ -97,8 +99,9 @@ Values expand_addr(const Values& in, const void* attrs) {
   TW_CHECK(in[1]->rank() == 1 && in[2]->rank() == 1, kRuntime, "addr: two vectors are wanted, got shapes ",
            in[1]->sizes, " and ", in[2]->sizes);
   Value product = op<"mul">(op<"unsqueeze">(in[1], -1), in[2]);
-  TW_CHECK(broadcast_sizes(in[0]->sizes, product->sizes, "addr") == product->sizes, kRuntime, "addr: input of shape ",
-           in[0]->sizes, " does not broadcast to the product's shape ", product->sizes);
+  TW_CHECK(broadcast_sizes(in[0]->sizes, product->sizes, "addr") == product->sizes, kRuntime,
+           "addr: input of shape ", in[0]->sizes, " does not broadcast to the product's shape ",
+           product->sizes);
   if (!(a.alpha == Scalar(1))) product = op<"mul">(product, a.alpha);
   if (!a.beta.to_bool()) return {op<"cast">(product, promote(product->dtype, in[0]->dtype))};
   return {op<"add">(a.beta == Scalar(1) ? in[0] : op<"mul">(in[0], a.beta), product)};
@@ -126,8 +129,8 @@ void define_addmm(OpRegistry& r) {
       .sbp(sbp_sum_of_product)
       .cost(product_cost<1>)
       .expose(everywhere);
-  r.op("addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", &BetaAlphaAttrs::beta,
-       &BetaAlphaAttrs::alpha)
+  r.op("addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+       &BetaAlphaAttrs::beta, &BetaAlphaAttrs::alpha)
       .doc("beta * input + alpha * mat @ vec.")
       .expand(expand_addmv)
       .expose(everywhere);

@@ -1,7 +1,8 @@
 // mm and bmm, the matrix products that vendor libraries compute, and matmul, which brings every rank to them.
 //
 // broadcast_mm is bmm with leading dims of any number that broadcast: nothing expanded is ever copied.
-//   matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [...,M,K]·[...,K,N] → [...,M,N] with leading dims broadcast
+//   matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [...,M,K]·[...,K,N] → [...,M,N] with leading dims
+//   broadcast
 #include "ops/linalg/product.h"
 
 namespace tw::ops {
@@ -12,18 +13,18 @@ namespace {
 
 void infer_mm(InferContext& c) {
   const auto &a = c.in(0), &b = c.in(1);
-  TW_CHECK(a.rank() == 2 && b.rank() == 2, kRuntime, c.op, ": two matrices are wanted, got shapes ", a.sizes, " and ",
-           b.sizes);
-  TW_CHECK(a.size(1) == b.size(0), kRuntime, c.op, ": the inner sizes differ: input is ", a.sizes, ", mat2 is ",
-           b.sizes);
+  TW_CHECK(a.rank() == 2 && b.rank() == 2, kRuntime, c.op, ": two matrices are wanted, got shapes ", a.sizes,
+           " and ", b.sizes);
+  TW_CHECK(a.size(1) == b.size(0), kRuntime, c.op, ": the inner sizes differ: input is ", a.sizes,
+           ", mat2 is ", b.sizes);
   check_factors(a, b, c.op);
   c.output(a.dtype, {a.size(0), b.size(1)});
 }
 
 void infer_bmm(InferContext& c) {
   const auto &a = c.in(0), &b = c.in(1);
-  TW_CHECK(a.rank() == 3 && b.rank() == 3, kRuntime, c.op, ": two batches of matrices are wanted, got shapes ",
-           a.sizes, " and ", b.sizes);
+  TW_CHECK(a.rank() == 3 && b.rank() == 3, kRuntime, c.op,
+           ": two batches of matrices are wanted, got shapes ", a.sizes, " and ", b.sizes);
   TW_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), kRuntime, c.op,
            ": batch or inner sizes differ: input is ", a.sizes, ", mat2 is ", b.sizes);
   check_factors(a, b, c.op);
@@ -34,8 +35,8 @@ Dims leading(const Dims& sizes) { return Dims(sizes.begin(), sizes.end() - 2); }
 
 void infer_broadcast_mm(InferContext& c) {
   const auto &a = c.in(0), &b = c.in(1);
-  TW_CHECK(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), kRuntime,
-           c.op, ": the inner sizes differ: input is ", a.sizes, ", other is ", b.sizes);
+  TW_CHECK(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), kRuntime, c.op,
+           ": the inner sizes differ: input is ", a.sizes, ", other is ", b.sizes);
   check_factors(a, b, c.op);
   Dims sizes = broadcast_sizes(leading(a.sizes), leading(b.sizes), "matmul");
   sizes.push_back(a.size(-2));
@@ -57,13 +58,13 @@ Dims without(const Dims& sizes, size_t dim) {
 
 Values expand_matmul(const Values& inputs, const void*) {
   Value a = inputs[0], b = inputs[1];
-  TW_CHECK(a->rank() > 0 && b->rank() > 0, kRuntime, "matmul: both inputs must have at least one dim, got shapes ",
-           a->sizes, " and ", b->sizes);
+  TW_CHECK(a->rank() > 0 && b->rank() > 0, kRuntime,
+           "matmul: both inputs must have at least one dim, got shapes ", a->sizes, " and ", b->sizes);
   TW_CHECK(a->dtype == b->dtype, kRuntime, "matmul: both inputs must have one dtype, got ", a->dtype, " and ",
            b->dtype);
   int64_t inner = b->rank() == 1 ? b->size(0) : b->size(-2);
-  TW_CHECK(a->size(-1) == inner, kRuntime, "matmul: the inner sizes differ: input is ", a->sizes, ", other is ",
-           b->sizes);
+  TW_CHECK(a->size(-1) == inner, kRuntime, "matmul: the inner sizes differ: input is ", a->sizes,
+           ", other is ", b->sizes);
   if (a->rank() == 2 && b->rank() == 2) return ops<"mm">(a, b);
   bool row = a->rank() == 1, column = b->rank() == 1;
   if (row) a = op<"unsqueeze">(a, 0);
@@ -71,7 +72,8 @@ Values expand_matmul(const Values& inputs, const void*) {
   Value result;
   if (b->rank() == 2) {  // fold the leading dims of a into rows: one large product
     Dims sizes = a->sizes;
-    Value rows = a->rank() == 2 ? a : op<"reshape">(a, IntList{numel(without(sizes, sizes.size() - 1)), inner});
+    Value rows =
+        a->rank() == 2 ? a : op<"reshape">(a, IntList{numel(without(sizes, sizes.size() - 1)), inner});
     sizes.back() = b->size(1);
     result = op<"mm">(rows, b);
     if (result->sizes != sizes) result = op<"reshape">(result, sizes);

@@ -1,4 +1,5 @@
-// What the definitions of matrix products share: checks, SBP, cost, and the steps between matrices and batches.
+// What the definitions of matrix products share: checks, SBP, cost, and the steps between matrices and
+// batches.
 #pragma once
 
 #include "ir/emitter.h"
@@ -6,7 +7,8 @@
 namespace tw::ops {
 
 inline void check_factors(const ir::ValueImpl& a, const ir::ValueImpl& b, const char* op) {
-  TW_CHECK(a.dtype == b.dtype, kRuntime, op, ": both inputs must have one dtype, got ", a.dtype, " and ", b.dtype);
+  TW_CHECK(a.dtype == b.dtype, kRuntime, op, ": both inputs must have one dtype, got ", a.dtype, " and ",
+           b.dtype);
   TW_CHECK(!is_bool(a.dtype), kNotImplemented, op, ": dtype bool is not supported");
 }
 

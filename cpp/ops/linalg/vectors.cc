@@ -21,8 +21,8 @@ Values expand_mv(const Values& in, const void*) {
 
 Value product_of_vectors(const Value& a, const Value& b, const char* name) {
   check_ranks({a, b}, 1, 1, name, "two vectors");
-  TW_CHECK(a->size(0) == b->size(0), kRuntime, name, ": vectors of one length are wanted, got ", a->size(0), " and ",
-           b->size(0));
+  TW_CHECK(a->size(0) == b->size(0), kRuntime, name, ": vectors of one length are wanted, got ", a->size(0),
+           " and ", b->size(0));
   check_factors(*a, *b, name);
   return op<"reshape">(op<"mm">(op<"unsqueeze">(a, 0), op<"unsqueeze">(b, 1)), IntList{});
 }
@@ -33,13 +33,14 @@ Values expand_vdot(const Values& in, const void*) { return {product_of_vectors(c
 Values expand_inner(const Values& in, const void*) {
   const Value &a = in[0], &b = in[1];
   if (a->rank() == 0 || b->rank() == 0) return ops<"mul">(a, b);
-  TW_CHECK(a->size(-1) == b->size(-1), kRuntime, "inner: the last sizes differ: input is ", a->sizes, ", other is ",
-           b->sizes);
+  TW_CHECK(a->size(-1) == b->size(-1), kRuntime, "inner: the last sizes differ: input is ", a->sizes,
+           ", other is ", b->sizes);
   check_factors(*a, *b, "inner");
   if (a->rank() == 1 && b->rank() == 1) return {product_of_vectors(a, b, "inner")};
   int64_t inner = a->size(-1);
   Dims sizes(a->sizes.begin(), a->sizes.end() - 1), others(b->sizes.begin(), b->sizes.end() - 1);
-  Value rows = op<"reshape">(a, IntList{numel(sizes), inner}), columns = op<"reshape">(b, IntList{numel(others), inner});
+  Value rows = op<"reshape">(a, IntList{numel(sizes), inner}),
+        columns = op<"reshape">(b, IntList{numel(others), inner});
   sizes.append(others.begin(), others.end());
   return {op<"reshape">(op<"mm">(rows, op<"transpose">(columns, 0, 1)), sizes)};
 }

@@ -1,5 +1,5 @@
-// Means of windows, and the gradient, which spreads each value over its window. Each is linear, and each is the
-// other's gradient.
+// Means of windows, and the gradient, which spreads each value over its window. Each is linear, and each is
+// the other's gradient.
 #include "ops/pooling/pool_rules.h"
 
 namespace tw::ops {
@@ -13,7 +13,8 @@ void infer_avg_pool(InferContext& c) {
   check_planes(c, a.kernel_size.size());
   IntList ones(a.kernel_size.size(), 1);
   check_window(c, a.kernel_size, a.stride, a.padding, ones);
-  TW_CHECK(a.divisor_override.value_or(1) != 0, kRuntime, c.op, ": a divisor_override other than 0 is wanted");
+  TW_CHECK(a.divisor_override.value_or(1) != 0, kRuntime, c.op,
+           ": a divisor_override other than 0 is wanted");
   c.output(c.in(0).dtype, pooled_shape(c, a.kernel_size, a.stride, a.padding, ones, a.ceil_mode));
 }
 
@@ -40,8 +41,8 @@ IntList spatial_of(const Dims& sizes) { return IntList(sizes.begin() + 2, sizes.
 
 void avg_pool_grad(GradContext& c) {
   const auto& a = c.attrs<AvgPoolAttrs>();
-  c.set(0, op<"avg_pool_backward">(c.grad(), spatial_of(c.input_meta(0).sizes), a.kernel_size, a.stride, a.padding,
-                                   a.ceil_mode, a.count_include_pad, a.divisor_override));
+  c.set(0, op<"avg_pool_backward">(c.grad(), spatial_of(c.input_meta(0).sizes), a.kernel_size, a.stride,
+                                   a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override));
 }
 
 void avg_pool_backward_grad(GradContext& c) {
@@ -86,7 +87,8 @@ void define_avg_pool(OpRegistry& r) {
       .grad("", adaptive_grad)
       .sbp(sbp_linear_planes)
       .cost(reduction_cost<2>);
-  r.op("adaptive_avg_pool_backward(Tensor grad, int[] input_size) -> Tensor", &AdaptiveBackwardAttrs::input_size)
+  r.op("adaptive_avg_pool_backward(Tensor grad, int[] input_size) -> Tensor",
+       &AdaptiveBackwardAttrs::input_size)
       .doc("Each value spread over its window of adaptive_avg_pool.")
       .infer(infer_backward<AdaptiveBackwardAttrs>)
       .grad("", adaptive_backward_grad)

@@ -79,7 +79,9 @@ void avg_pool_backward_kernel(KernelContext& k) {
   spread_planes(k, windows_of(k.attrs<AvgPoolBackwardAttrs>(), *k.out().sizes, *k.in(0).sizes));
 }
 void adaptive_kernel(KernelContext& k) { mean_planes(k, adaptive_windows(*k.in(0).sizes, *k.out().sizes)); }
-void adaptive_backward_kernel(KernelContext& k) { spread_planes(k, adaptive_windows(*k.out().sizes, *k.in(0).sizes)); }
+void adaptive_backward_kernel(KernelContext& k) {
+  spread_planes(k, adaptive_windows(*k.out().sizes, *k.in(0).sizes));
+}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The largest element of each window, with its flat position in the plane; ties go to the first, and NaN is the largest.
-// Gradients put values back at those positions: plane_scatter; and its own gradient picks them: plane_gather.
+// The largest element of each window, with its flat position in the plane; ties go to the first, and NaN is
+// the largest. Gradients put values back at those positions: plane_scatter; and its own gradient picks them:
+// plane_gather.
 #include "ops/pooling/pool_rules.h"
 
 namespace tw::ops {
@@ -32,15 +33,18 @@ void infer_adaptive_max_pool(InferContext& c) {
 Dims spatial_sizes(const Dims& sizes) { return Dims(sizes.begin() + 2, sizes.end()); }
 
 void pool_grad(GradContext& c) {
-  if (c.grad(0)) c.set(0, op<"plane_scatter">(c.grad(0), c.output(1), spatial_sizes(c.input_meta(0).sizes), true));
+  if (c.grad(0))
+    c.set(0, op<"plane_scatter">(c.grad(0), c.output(1), spatial_sizes(c.input_meta(0).sizes), true));
 }
 
 void check_indices(const InferContext& c, bool same_shape) {
   const auto &x = c.in(0), &indices = c.in(1);
-  TW_CHECK(indices.dtype == DType::kInt64, kRuntime, c.op, ": indices of dtype int64 are wanted, got ", indices.dtype);
-  TW_CHECK(x.rank() >= 3 && x.rank() == indices.rank() && x.size(0) == indices.size(0) && x.size(1) == indices.size(1) &&
-               (!same_shape || x.sizes == indices.sizes),
-           kRuntime, c.op, ": the shapes of values and indices do not fit: ", x.sizes, " and ", indices.sizes);
+  TW_CHECK(indices.dtype == DType::kInt64, kRuntime, c.op, ": indices of dtype int64 are wanted, got ",
+           indices.dtype);
+  TW_CHECK(x.rank() >= 3 && x.rank() == indices.rank() && x.size(0) == indices.size(0) &&
+               x.size(1) == indices.size(1) && (!same_shape || x.sizes == indices.sizes),
+           kRuntime, c.op, ": the shapes of values and indices do not fit: ", x.sizes, " and ",
+           indices.sizes);
 }
 
 void infer_plane_scatter(InferContext& c) {
@@ -65,7 +69,8 @@ void plane_gather_grad(GradContext& c) {
 
 void define_max_pool(OpRegistry& r) {
   using A = MaxPoolAttrs;
-  r.op("max_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode=False) -> "
+  r.op("max_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool "
+       "ceil_mode=False) -> "
        "(Tensor result, Tensor indices)",
        &A::kernel_size, &A::stride, &A::padding, &A::dilation, &A::ceil_mode)
       .doc("The largest element of each window and its flat position in the plane.")
@@ -80,8 +85,8 @@ void define_max_pool(OpRegistry& r) {
       .grad("indices", pool_grad)
       .sbp(sbp_planes)
       .cost(reduction_cost<2>);
-  r.op("plane_scatter(Tensor input, Tensor indices, int[] size, bool accumulate) -> Tensor", &PlaneScatterAttrs::size,
-       &PlaneScatterAttrs::accumulate)
+  r.op("plane_scatter(Tensor input, Tensor indices, int[] size, bool accumulate) -> Tensor",
+       &PlaneScatterAttrs::size, &PlaneScatterAttrs::accumulate)
       .doc("Planes of zeros with each value added (or put) at its flat position.")
       .infer(infer_plane_scatter)
       .grad("indices", plane_scatter_grad)

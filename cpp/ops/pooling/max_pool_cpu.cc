@@ -13,7 +13,9 @@ using namespace device;
 
 namespace {
 
-int64_t plane_grain(int64_t elements) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, elements)); }
+int64_t plane_grain(int64_t elements) {
+  return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, elements));
+}
 
 template <class T>
 void max_planes(KernelContext& k, const Windows& w) {
@@ -28,8 +30,10 @@ void max_planes(KernelContext& k, const Windows& w) {
       int64_t* at = indices.as<int64_t>() + plane * out_count;
       for_windows(w, [&](int64_t o, const WindowRange& a, const WindowRange& b, const WindowRange& c) {
         int64_t best = (a.first * w.in[1] + b.first) * w.in[2] + c.first;
-        if (a.count == 0 || b.count == 0 || c.count == 0) {  // nothing of it lies inside: ceil_mode over padding
-          y[o] = std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : T(-std::numeric_limits<float>::infinity());
+        if (a.count == 0 || b.count == 0 ||
+            c.count == 0) {  // nothing of it lies inside: ceil_mode over padding
+          y[o] = std::is_integral_v<T> ? std::numeric_limits<T>::lowest()
+                                       : T(-std::numeric_limits<float>::infinity());
           at[o] = 0;
           return;
         }
@@ -47,7 +51,8 @@ void max_planes(KernelContext& k, const Windows& w) {
 
 void max_pool_kernel(KernelContext& k) {
   const auto& a = k.attrs<MaxPoolAttrs>();
-  Windows w = sliding_windows(*k.in(0).sizes, *k.out(0).sizes, a.kernel_size, a.stride, a.padding, &a.dilation, false);
+  Windows w = sliding_windows(*k.in(0).sizes, *k.out(0).sizes, a.kernel_size, a.stride, a.padding,
+                              &a.dilation, false);
   dispatch_real(k.out(0).dtype, k.op, [&]<class T>() { max_planes<T>(k, w); });
 }
 
@@ -63,8 +68,8 @@ int64_t plane_size(const Operand& o) {
 }
 
 void check_position(const KernelContext& k, int64_t position, int64_t size) {
-  TW_CHECK(position >= 0 && position < size, kIndex, k.op, ": indices from 0 to ", size - 1, " are wanted, got ",
-           position);
+  TW_CHECK(position >= 0 && position < size, kIndex, k.op, ": indices from 0 to ", size - 1,
+           " are wanted, got ", position);
 }
 
 void plane_scatter_kernel(KernelContext& k) {
@@ -80,8 +85,9 @@ void plane_scatter_kernel(KernelContext& k) {
         for (int64_t i = plane * from; i < (plane + 1) * from; i++) {
           int64_t at = indices.data()[i];
           check_position(k, at, to);
-          y[at] = accumulate ? T(static_cast<compute_t<T>>(y[at]) + static_cast<compute_t<T>>(values.data()[i]))
-                             : values.data()[i];
+          y[at] = accumulate
+                      ? T(static_cast<compute_t<T>>(y[at]) + static_cast<compute_t<T>>(values.data()[i]))
+                      : values.data()[i];
         }
       }
     });

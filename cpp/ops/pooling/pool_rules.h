@@ -11,21 +11,23 @@ inline int64_t check_planes(const ir::InferContext& c, size_t list_size) {
   TW_CHECK(dims >= 1 && dims <= 3 && list_size == static_cast<size_t>(dims), kRuntime, c.op,
            ": an input [N, C, ...] of ", list_size, " spatial dims is wanted, got shape ", c.in(0).sizes);
   for (int64_t dim = 1; dim < c.in(0).rank(); dim++)
-    TW_CHECK(c.in(0).size(dim) > 0, kRuntime, c.op, ": sizes above 0 are wanted but for the batch, got shape ",
-             c.in(0).sizes);
-  TW_CHECK(!is_bool(c.in(0).dtype) && !is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ", c.in(0).dtype,
-           " is not supported");
+    TW_CHECK(c.in(0).size(dim) > 0, kRuntime, c.op,
+             ": sizes above 0 are wanted but for the batch, got shape ", c.in(0).sizes);
+  TW_CHECK(!is_bool(c.in(0).dtype) && !is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ",
+           c.in(0).dtype, " is not supported");
   return dims;
 }
 
-inline void check_window(const ir::InferContext& c, const IntList& kernel, const IntList& stride, const IntList& padding,
-                         const IntList& dilation) {
+inline void check_window(const ir::InferContext& c, const IntList& kernel, const IntList& stride,
+                         const IntList& padding, const IntList& dilation) {
   size_t dims = kernel.size();
-  TW_CHECK(stride.size() == dims && padding.size() == dims && dilation.size() == dims, kRuntime, c.op, ": ", dims,
-           " numbers each are wanted, got stride ", stride, ", padding ", padding, ", dilation ", dilation);
+  TW_CHECK(stride.size() == dims && padding.size() == dims && dilation.size() == dims, kRuntime, c.op, ": ",
+           dims, " numbers each are wanted, got stride ", stride, ", padding ", padding, ", dilation ",
+           dilation);
   for (size_t i = 0; i < dims; i++) {
     TW_CHECK(kernel[i] > 0 && stride[i] > 0 && dilation[i] > 0, kRuntime, c.op,
-             ": kernel_size, stride and dilation above 0 are wanted, got ", kernel, ", ", stride, " and ", dilation);
+             ": kernel_size, stride and dilation above 0 are wanted, got ", kernel, ", ", stride, " and ",
+             dilation);
     TW_CHECK(padding[i] >= 0 && padding[i] <= (dilation[i] * (kernel[i] - 1) + 1) / 2, kRuntime, c.op,
              ": padding from 0 to half of the window is wanted, got ", padding, " for kernel_size ", kernel);
   }
@@ -37,8 +39,8 @@ inline Dims pooled_shape(const ir::InferContext& c, const IntList& kernel, const
   for (size_t i = 0; i < kernel.size(); i++) {
     sizes.push_back(pooled_size(c.in(0).size(static_cast<int64_t>(i) + 2), kernel[i], stride[i], padding[i],
                                 dilation[i], ceil));
-    TW_CHECK(sizes.back() > 0, kRuntime, c.op, ": the window does not fit: input ", c.in(0).sizes, ", kernel_size ",
-             kernel, ", padding ", padding);
+    TW_CHECK(sizes.back() > 0, kRuntime, c.op, ": the window does not fit: input ", c.in(0).sizes,
+             ", kernel_size ", kernel, ", padding ", padding);
   }
   return sizes;
 }

@@ -48,7 +48,8 @@ struct PlaneScatterAttrs {
 };
 
 // With ceil_mode the last window may begin inside the input or its left padding only.
-inline int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
+inline int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                           bool ceil) {
   int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
   if (room < 0) return ceil && room + stride - 1 >= 0 ? 1 : 0;
   int64_t out = (room + (ceil ? stride - 1 : 0)) / stride + 1;

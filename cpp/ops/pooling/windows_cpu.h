@@ -14,13 +14,12 @@ struct WindowRange {
 };
 
 struct Windows {
-  std::array<std::vector<WindowRange>, 3> dims;  // leading ones hold one window of one element where there are fewer
+  std::array<std::vector<WindowRange>, 3>
+      dims;  // leading ones hold one window of one element where there are fewer
   std::array<int64_t, 3> in;
   int64_t divisor = 0;  // instead of the product of `counted`, when not 0
 
-  int64_t out_count() const {
-    return static_cast<int64_t>(dims[0].size() * dims[1].size() * dims[2].size());
-  }
+  int64_t out_count() const { return static_cast<int64_t>(dims[0].size() * dims[1].size() * dims[2].size()); }
   int64_t in_count() const { return in[0] * in[1] * in[2]; }
 };
 
@@ -29,19 +28,22 @@ inline Windows unit_windows(const Dims& in_sizes, const Dims& out_sizes) {
   int64_t missing = 5 - static_cast<int64_t>(in_sizes.size());
   for (int64_t i = 0; i < 3; i++) {
     w.in[i] = i < missing ? 1 : in_sizes[i - missing + 2];
-    w.dims[i].assign(static_cast<size_t>(i < missing ? 1 : out_sizes[i - missing + 2]), WindowRange{0, 1, 1, 1});
+    w.dims[i].assign(static_cast<size_t>(i < missing ? 1 : out_sizes[i - missing + 2]),
+                     WindowRange{0, 1, 1, 1});
   }
   return w;
 }
 
-inline Windows sliding_windows(const Dims& in_sizes, const Dims& out_sizes, const IntList& kernel, const IntList& stride,
-                               const IntList& padding, const IntList* dilation, bool count_include_pad) {
+inline Windows sliding_windows(const Dims& in_sizes, const Dims& out_sizes, const IntList& kernel,
+                               const IntList& stride, const IntList& padding, const IntList* dilation,
+                               bool count_include_pad) {
   Windows w = unit_windows(in_sizes, out_sizes);
   int64_t missing = 3 - static_cast<int64_t>(kernel.size());
   for (int64_t i = missing; i < 3; i++) {
     int64_t at = i - missing, size = w.in[i], step = dilation ? (*dilation)[at] : 1;
     for (size_t o = 0; o < w.dims[i].size(); o++) {
-      int64_t begin = static_cast<int64_t>(o) * stride[at] - padding[at], end = begin + step * (kernel[at] - 1) + 1;
+      int64_t begin = static_cast<int64_t>(o) * stride[at] - padding[at],
+              end = begin + step * (kernel[at] - 1) + 1;
       int64_t padded = std::min(end, size + padding[at]) - begin;
       int64_t first = begin < 0 ? begin + (-begin + step - 1) / step * step : begin;
       int64_t count = first < std::min(end, size) ? (std::min(end, size) - first + step - 1) / step : 0;

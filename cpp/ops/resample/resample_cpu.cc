@@ -1,5 +1,6 @@
-// Each dim has a table of taps (positions and weights) for each output position; a plane is the product of the tables.
-// Planes are shared among threads. Floor: the bytes of input and output over the bandwidth, or 2 flops a tap.
+// Each dim has a table of taps (positions and weights) for each output position; a plane is the product of
+// the tables. Planes are shared among threads. Floor: the bytes of input and output over the bandwidth, or 2
+// flops a tap.
 #include "ops/resample/resample.h"
 
 #include <algorithm>
@@ -54,9 +55,11 @@ Table make_table(int64_t in, int64_t out, const ResampleAttrs& a, double scale) 
   double ratio = static_cast<double>(in) / static_cast<double>(out), given = scale > 0 ? 1 / scale : ratio;
   bool nearest = a.mode == "nearest" || a.mode == "nearest-exact";
   double step = given;
-  if (a.align_corners && !nearest) step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+  if (a.align_corners && !nearest)
+    step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
   table.taps = nearest ? 1 : a.mode == "linear" ? 2 : 4;
-  float narrow_step = scale > 0 ? static_cast<float>(given) : static_cast<float>(in) / static_cast<float>(out);
+  float narrow_step =
+      scale > 0 ? static_cast<float>(given) : static_cast<float>(in) / static_cast<float>(out);
   for (int64_t o = 0; o < out; o++) {
     if (nearest) {
       table.all.push_back({nearest_position(o, narrow_step, a.mode == "nearest-exact", in), 1.0});
@@ -73,7 +76,8 @@ Table make_table(int64_t in, int64_t out, const ResampleAttrs& a, double scale) 
       double floor = std::floor(at), weights[4];
       cubic_weights(at - floor, weights);
       for (int64_t i = 0; i < 4; i++)
-        table.all.push_back({std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + i, 0, in - 1), weights[i]});
+        table.all.push_back(
+            {std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + i, 0, in - 1), weights[i]});
     }
   }
   return table;
@@ -88,7 +92,8 @@ std::array<Table, 3> make_tables(const Dims& in, const Dims& out, const Resample
   return tables;
 }
 
-// Calls f(output position, input position, weight) for all taps of a plane, those of an output position in a run.
+// Calls f(output position, input position, weight) for all taps of a plane, those of an output position in a
+// run.
 template <class C, class F>
 void for_taps_of_plane(const std::array<Table, 3>& t, F f) {
   int64_t o = 0;
@@ -105,22 +110,24 @@ void for_taps_of_plane(const std::array<Table, 3>& t, F f) {
           }
 }
 
-
 // Planes of `count` elements each, collected in the type of arithmetic and then stored.
 template <class T, class C, class F>
 void collect_planes(const Operand& out, int64_t planes, int64_t count, F fill) {
-  parallel_for(0, planes, std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(1, count)), [&](int64_t first, int64_t last) {
-    Scratch sums(static_cast<size_t>(count) * sizeof(C));
-    for (int64_t plane = first; plane < last; plane++) {
-      std::fill_n(sums.as<C>(), count, C(0));
-      fill(plane, sums.as<C>());
-      T* y = out.as<T>() + plane * count;
-      for (int64_t i = 0; i < count; i++) {
-        if constexpr (std::is_same_v<T, uint8_t>) y[i] = static_cast<T>(std::lround(std::clamp(sums.as<C>()[i], C(0), C(255))));
-        else y[i] = store<T>(sums.as<C>()[i]);
-      }
-    }
-  });
+  parallel_for(0, planes, std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(1, count)),
+               [&](int64_t first, int64_t last) {
+                 Scratch sums(static_cast<size_t>(count) * sizeof(C));
+                 for (int64_t plane = first; plane < last; plane++) {
+                   std::fill_n(sums.as<C>(), count, C(0));
+                   fill(plane, sums.as<C>());
+                   T* y = out.as<T>() + plane * count;
+                   for (int64_t i = 0; i < count; i++) {
+                     if constexpr (std::is_same_v<T, uint8_t>)
+                       y[i] = static_cast<T>(std::lround(std::clamp(sums.as<C>()[i], C(0), C(255))));
+                     else
+                       y[i] = store<T>(sums.as<C>()[i]);
+                   }
+                 }
+               });
 }
 
 template <class Body>
@@ -137,7 +144,8 @@ void resample_kernel(KernelContext& k) {
     Contiguous<T> input(k.in(0));
     collect_planes<T, C>(k.out(), planes, to, [&](int64_t plane, C* y) {
       const T* x = input.data() + plane * from;
-      for_taps_of_plane<C>(tables, [&](int64_t o, int64_t i, C weight) { y[o] += weight * static_cast<C>(x[i]); });
+      for_taps_of_plane<C>(tables,
+                           [&](int64_t o, int64_t i, C weight) { y[o] += weight * static_cast<C>(x[i]); });
     });
   });
 }
@@ -150,7 +158,8 @@ void resample_backward_kernel(KernelContext& k) {
     Contiguous<T> grad(k.in(0));
     collect_planes<T, C>(k.out(), planes, to, [&](int64_t plane, C* x) {
       const T* g = grad.data() + plane * from;
-      for_taps_of_plane<C>(tables, [&](int64_t o, int64_t i, C weight) { x[i] += weight * static_cast<C>(g[o]); });
+      for_taps_of_plane<C>(tables,
+                           [&](int64_t o, int64_t i, C weight) { x[i] += weight * static_cast<C>(g[o]); });
     });
   });
 }

@@ -14,9 +14,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(f"{name}: at least 2 dims are wanted, got {shapes}")
     if not (query.dtype == key.dtype == value.dtype) or not query.dtype.is_floating_point:
-        raise RuntimeError(
-            f"{name}: one floating dtype is wanted, got {query.dtype}, {key.dtype} and {value.dtype}"
-        )
+        raise RuntimeError(f"{name}: one floating dtype is wanted, got {query.dtype}, {key.dtype} and {value.dtype}")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise RuntimeError(f"{name}: the shapes do not fit: {shapes}")
     if mask is not None and is_causal:
@@ -98,8 +96,16 @@ def _by_position(x: Tensor) -> Tensor:
     return x.transpose(1, 2)
 
 
-def attention_by_ops(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool,
-                     scale: float, enable_gqa: bool) -> Tensor:
+def attention_by_ops(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float,
+    enable_gqa: bool,
+) -> Tensor:
     """The same with the weights in memory: any leading dims, dropout, gradients of the mask."""
     if enable_gqa and query.dim() > 2 and query.shape[-3] != key.shape[-3]:
         share = query.shape[-3] // max(key.shape[-3], 1)

@@ -26,7 +26,8 @@ def _check(op: str, dims: int, input: Tensor, weight: Tensor) -> None:
     if weight.dim() != dims + 2:
         raise RuntimeError(f"{op}: a weight with {dims + 2} dims is wanted, got shape {list(weight.shape)}")
     if input.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{op}: an input with {dims + 1} or {dims + 2} dims is wanted, got shape {list(input.shape)}")
+        shape = list(input.shape)
+        raise RuntimeError(f"{op}: an input with {dims + 1} or {dims + 2} dims is wanted, got shape {shape}")
 
 
 def _same_padding(size: list[int], dilation: list[int], stride: list[int], op: str) -> tuple[list[int], list[int]]:
@@ -37,8 +38,17 @@ def _same_padding(size: list[int], dilation: list[int], stride: list[int], op: s
     return [t - t // 2 for t in totals], [t % 2 for t in totals]
 
 
-def _conv(op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-          dilation: Any, groups: int) -> Tensor:
+def _conv(
+    op: str,
+    dims: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
     _check(op, dims, input, weight)
     stride, dilation = per_dim(stride, dims, "stride", op), per_dim(dilation, dims, "dilation", op)
     surplus = None
@@ -58,8 +68,18 @@ def _conv(op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None
     return result if input.dim() == dims + 2 else result.squeeze(0)
 
 
-def _conv_transpose(op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-                    output_padding: Any, groups: int, dilation: Any) -> Tensor:
+def _conv_transpose(
+    op: str,
+    dims: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
     _check(op, dims, input, weight)
     stride, dilation = per_dim(stride, dims, "stride", op), per_dim(dilation, dims, "dilation", op)
     padding = per_dim(padding, dims, "padding", op)
@@ -67,8 +87,8 @@ def _conv_transpose(op: str, dims: int, input: Tensor, weight: Tensor, bias: Ten
     for extra, s, d in zip(output_padding, stride, dilation):
         if extra >= max(s, d):
             raise RuntimeError(
-                f"{op}: output_padding smaller than stride or dilation is wanted, got {output_padding}, stride {stride}, "
-                f"dilation {dilation}"
+                f"{op}: output_padding smaller than stride or dilation is wanted, got {output_padding}, "
+                f"stride {stride}, dilation {dilation}"
             )
     batched = input if input.dim() == dims + 2 else input.unsqueeze(0)
     result = ops.convolution(batched, weight, bias, stride, padding, dilation, True, output_padding, groups)
@@ -76,8 +96,15 @@ def _conv_transpose(op: str, dims: int, input: Tensor, weight: Tensor, bias: Ten
 
 
 @export(nn=True, function=True)
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-           dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """Cross-correlation over the last dim: input [N, C, L] or [C, L], weight [O, C / groups, K].
 
     `padding` is zeros on both sides, "valid" (none) or "same" (the result is as long as the input; stride 1).
@@ -93,22 +120,44 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
 
 @export(nn=True, function=True)
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-           dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """conv1d over the last two dims."""
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 @export(nn=True, function=True)
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-           dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """conv1d over the last three dims."""
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 @export(nn=True, function=True)
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
     """The transpose of conv1d as a map of its own: input [N, C, L] or [C, L], weight [C, O / groups, K].
 
     The result has (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1 positions.
@@ -122,8 +171,16 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
 
 @export(nn=True, function=True)
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
     """conv_transpose1d over the last two dims."""
     return _conv_transpose(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -131,8 +188,16 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
 
 @export(nn=True, function=True)
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
     """conv_transpose1d over the last three dims."""
     return _conv_transpose(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation

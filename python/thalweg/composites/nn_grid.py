@@ -1,14 +1,14 @@
 """grid_sample and affine_grid: images read at given positions, written with other ops.
 
-Positions are in [-1, 1] over the image, x (the last dim) first. A sample is a sum over taps: the product of one weight a
-dim, times the pixel there. All of it is differentiable, to any order.
+Positions are in [-1, 1] over the image, x (the last dim) first. A sample is a sum over taps: the product of one weight
+a dim, times the pixel there. All of it is differentiable, to any order.
 """
 
 import itertools
 from collections.abc import Sequence
 
 from thalweg._core._tensor import Tensor, dtype_by_name
-from thalweg._registry import export, ops
+from thalweg._registry import FUNCTIONS, export, ops
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -17,8 +17,9 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 @export(function=True, nn=True)
-def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
-                align_corners: bool | None = None) -> Tensor:
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
     """Reads [N, C, H, W] (or [N, C, D, H, W]) at grid [N, H', W', 2] (or [N, D', H', W', 3]): [N, C, H', W'].
 
     Args:
@@ -33,13 +34,14 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     """
     if mode not in _MODES or padding_mode not in _PADDINGS:
         raise ValueError(
-            f"grid_sample: a mode of {_MODES} and a padding_mode of {_PADDINGS} are wanted, got {mode!r}, {padding_mode!r}"
+            f"grid_sample: a mode of {_MODES} and a padding_mode of {_PADDINGS} are wanted, "
+            f"got {mode!r}, {padding_mode!r}"
         )
     dims = input.dim() - 2
     if dims not in (2, 3) or grid.dim() != input.dim() or grid.shape[-1] != dims or grid.shape[0] != input.shape[0]:
         raise RuntimeError(
-            f"grid_sample: an input of 4 or 5 dims and a grid of as many are wanted, got shapes {list(input.shape)} and "
-            f"{list(grid.shape)}"
+            f"grid_sample: an input of 4 or 5 dims and a grid of as many are wanted, "
+            f"got shapes {list(input.shape)} and {list(grid.shape)}"
         )
     if input.dtype != grid.dtype or not input.dtype.is_floating_point:
         raise RuntimeError(f"grid_sample: one floating dtype is wanted, got {input.dtype} and {grid.dtype}")
@@ -135,7 +137,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     base = []
     for i in range(dims):  # x first
         n = spatial[dims - 1 - i]
-        steps = ops.arange(0, n, dtype=theta.dtype)
+        steps = FUNCTIONS["arange"](0, n, dtype=theta.dtype)
         if align_corners:
             line = steps * (2 / (n - 1)) - 1 if n > 1 else steps
         else:

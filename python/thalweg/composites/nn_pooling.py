@@ -35,49 +35,90 @@ def _named(function: Callable, name: str, doc: str, public: bool = True) -> Call
 def _make_max_pool(dims: int) -> None:
     name = f"max_pool{dims}d"
 
-    def pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-             ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         values, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return (values, indices) if return_indices else values
 
-    def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                     ceil_mode: bool = False, return_indices: bool = True) -> tuple[Tensor, Tensor]:
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = True,
+    ) -> tuple[Tensor, Tensor]:
         kernel, steps, pad = _windows(name, dims, kernel_size, stride, padding)
         spread = per_dim(dilation, dims, "dilation", name)
         values, indices = ops.max_pool(_batched(input, dims, name), kernel, steps, pad, spread, ceil_mode)
         return (values, indices) if input.dim() == dims + 2 else (values.squeeze(0), indices.squeeze(0))
 
-    _named(pool, name, f"""The largest element of each window over the last {dims} dims.
+    _named(
+        pool,
+        name,
+        f"""The largest element of each window over the last {dims} dims.
 
     Args:
         input: [N, C, *D] or [C, *D].
         kernel_size, stride, padding, dilation: an int or one a dim; the stride is by default the kernel size.
         ceil_mode: round the output size up, so that windows may begin in the padding on the right.
         return_indices: also return the flat position of each in its plane, for max_unpool{dims}d.
-    """)
+    """,
+    )
     _named(with_indices, f"{name}_with_indices", f"{name} that returns (values, indices).", public=dims == 1)
 
 
 def _make_avg_pool(dims: int) -> None:
     name = f"avg_pool{dims}d"
 
-    def average(input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-                divisor_override: int | None) -> Tensor:
+    def average(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Tensor:
         kernel, steps, pad = _windows(name, dims, kernel_size, stride, padding)
         result = ops.avg_pool(
             _batched(input, dims, name), kernel, steps, pad, ceil_mode, count_include_pad, divisor_override
         )
         return result if input.dim() == dims + 2 else result.squeeze(0)
 
-    def pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True) -> Tensor:
+    def pool1d(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Tensor:
         return average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
-    def pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-             count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
         return average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-    _named(pool1d if dims == 1 else pool, name, f"""The mean of each window over the last {dims} dims.
+    _named(
+        pool1d if dims == 1 else pool,
+        name,
+        f"""The mean of each window over the last {dims} dims.
 
     Args:
         input: [N, C, *D] or [C, *D].
@@ -85,7 +126,9 @@ def _make_avg_pool(dims: int) -> None:
         ceil_mode: round the output size up.
         count_include_pad: count the zeros of the padding in the mean.
         divisor_override (two and three dims): divide by this instead of the number of elements.
-    """, public=dims == 1)
+    """,
+        public=dims == 1,
+    )
 
 
 def _adaptive_size(output_size: Any, input: Tensor, dims: int, op: str) -> list[int]:
@@ -114,8 +157,12 @@ def _make_adaptive(dims: int) -> None:
 
     doc = f"of windows over the last {dims} dims, cut so that the output has output_size; None keeps a dim's size."
     _named(mean, mean_name, f"The means {doc}", public=dims == 1)
-    _named(largest, max_name, f"The largest elements {doc} With return_indices also their flat positions.",
-           public=dims == 1)
+    _named(
+        largest,
+        max_name,
+        f"The largest elements {doc} With return_indices also their flat positions.",
+        public=dims == 1,
+    )
 
 
 def _make_lp_pool(dims: int) -> None:
@@ -137,12 +184,11 @@ def _make_lp_pool(dims: int) -> None:
 def _make_max_unpool(dims: int) -> None:
     name = f"max_unpool{dims}d"
 
-    def unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               output_size: Any = None) -> Tensor:
+    def unpool(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor:
         kernel, steps, pad = _windows(name, dims, kernel_size, stride, padding)
-        sizes = [
-            (n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], steps, pad, kernel)
-        ]
+        sizes = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], steps, pad, kernel)]
         if output_size is not None:
             wanted = list(output_size)[-dims:]
             if len(wanted) != dims or any(abs(w - n) >= s for w, n, s in zip(wanted, sizes, steps)):
@@ -152,11 +198,16 @@ def _make_max_unpool(dims: int) -> None:
         result = ops.plane_scatter(values, positions, sizes, False)
         return result if input.dim() == dims + 2 else result.squeeze(0)
 
-    _named(unpool, name, f"""Puts each value back where max_pool{dims}d found it, zeros elsewhere.
+    _named(
+        unpool,
+        name,
+        f"""Puts each value back where max_pool{dims}d found it, zeros elsewhere.
 
     Raises:
         IndexError: an index outside the output plane.
-    """, public=False)
+    """,
+        public=False,
+    )
 
 
 for _dims in (1, 2, 3):

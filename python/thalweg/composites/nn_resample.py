@@ -74,8 +74,9 @@ def interpolate(
 
 
 @export(nn=True)
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Tensor:
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
     """interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -113,7 +114,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     if input.dim() < 3 or r <= 0 or input.shape[-2] % r or input.shape[-1] % r:
         raise RuntimeError(
-            f"pixel_unshuffle: at least 3 dims, the last two multiples of {r}, are wanted, got shape {list(input.shape)}"
+            f"pixel_unshuffle: at least 3 dims, the last two multiples of {r}, are wanted, "
+            f"got shape {list(input.shape)}"
         )
     *lead, channels, height, width = input.shape
     blocks = input.reshape([*lead, channels, height // r, r, width // r, r])
@@ -147,13 +149,19 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 @export(nn=True)
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> Tensor:
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """Columns [N, C · K, P] (or [C · K, P]) added into images of output_size: the transpose of unfold."""
     if input.dim() not in (2, 3):
         raise RuntimeError(f"fold: an input with 2 or 3 dims is wanted, got shape {list(input.shape)}")
-    values = ((output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
-              (stride, "stride"))
+    values = (
+        (output_size, "output_size"),
+        (kernel_size, "kernel_size"),
+        (dilation, "dilation"),
+        (padding, "padding"),
+        (stride, "stride"),
+    )
     window = [per_dim(value, 2, name, "fold") for value, name in values]
     images = ops.fold_columns(input if input.dim() == 3 else input.unsqueeze(0), *window)
     return images if input.dim() == 3 else images.squeeze(0)

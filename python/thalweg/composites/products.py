@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._core._tensor import Tensor
-from thalweg._registry import export, ops
+from thalweg._registry import FUNCTIONS, export, ops
 
 __all__ = ["bilinear", "chain_matmul", "cross", "kron", "matrix_power", "multi_dot", "tensordot", "trace"]
 
@@ -131,9 +131,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: None = None) -> Tensor:
         if t.dtype != tensors[0].dtype:
             raise RuntimeError(f"multi_dot: one dtype is wanted, got {tensors[0].dtype} and {t.dtype}")
         if i and tensors[i - 1].shape[1] != t.shape[0]:
-            raise RuntimeError(
-                f"multi_dot: the inner sizes differ: {tuple(tensors[i - 1].shape)} and {tuple(t.shape)}"
-            )
+            raise RuntimeError(f"multi_dot: the inner sizes differ: {tuple(tensors[i - 1].shape)} and {tuple(t.shape)}")
     result = _ordered_product(tensors)
     if vector_first:
         result = result.squeeze(0)
@@ -172,7 +170,7 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     if n < 0:
         raise NotImplementedError(f"matrix_power: n of at least 0 is wanted, got {n}")
     if n == 0:
-        identity = ops.eye(input.shape[-1], dtype=input.dtype)
+        identity = FUNCTIONS["eye"](input.shape[-1], dtype=input.dtype)
         return identity.expand(list(input.shape)).clone()
     result, square = None, input
     while True:
@@ -215,8 +213,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """input1ᵀ W[o] input2 + bias[o] for each output o: [*, I], [*, J], weight [O, I, J] to [*, O]."""
     if weight.dim() != 3 or input1.shape[-1:] != weight.shape[1:2] or input2.shape[-1:] != weight.shape[2:]:
         raise RuntimeError(
-            f"bilinear: inputs of last sizes {tuple(weight.shape[1:])} are wanted, got shapes {tuple(input1.shape)} and "
-            f"{tuple(input2.shape)}"
+            f"bilinear: inputs of last sizes {tuple(weight.shape[1:])} are wanted, "
+            f"got shapes {tuple(input1.shape)} and {tuple(input2.shape)}"
         )
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(

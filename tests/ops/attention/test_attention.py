@@ -45,11 +45,15 @@ def test_masks():
         np.testing.assert_allclose(got, reference(q.numpy(), k.numpy(), v.numpy(), mask), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("mask", [tw.tensor([[True] * 4, [False] * 4, [True] * 4]),
-                                  tw.tensor([[0.0] * 4, [-math.inf] * 4, [0.0] * 4])])
+@pytest.mark.parametrize(
+    "mask", [tw.tensor([[True] * 4, [False] * 4, [True] * 4]), tw.tensor([[0.0] * 4, [-math.inf] * 4, [0.0] * 4])]
+)
 def test_a_row_that_sees_nothing_is_zero_with_finite_gradients(mask):
     """pytorch/pytorch#41508: one fully masked query turned every gradient of the layer to nan."""
-    q, k, v = (tw.tensor(array(s, seed=i)).float().requires_grad_() for i, s in enumerate([(1, 1, 3, 4), (1, 1, 4, 4), (1, 1, 4, 4)]))
+    q, k, v = (
+        tw.tensor(array(s, seed=i)).float().requires_grad_()
+        for i, s in enumerate([(1, 1, 3, 4), (1, 1, 4, 4), (1, 1, 4, 4)])
+    )
     result = sdpa(q, k, v, mask)
     assert result[0, 0, 1].tolist() == [0.0] * 4
     (result[0, 0, 0].sum() + result[0, 0, 2].sum()).backward()

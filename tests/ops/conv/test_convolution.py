@@ -35,7 +35,9 @@ def transposed(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1,
     y = np.zeros((x.shape[0], w.shape[1] * groups, *(f + e for f, e in zip(full, extra))), x.dtype)
     inner, outer = w.shape[0] // groups, w.shape[1]
     for tap in itertools.product(*map(range, w.shape[2:])):
-        window = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, x.shape[2:], stride))
+        window = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, x.shape[2:], stride)
+        )
         for g in range(groups):
             part = x[:, g * inner : (g + 1) * inner]
             weight = w[(slice(g * inner, (g + 1) * inner), slice(None), *tap)]
@@ -53,7 +55,9 @@ def test_conv():
 
 
 def test_conv_transpose():
-    check(F["conv_transpose1d"], transposed, [sample((2, 3, 4), (3, 2, 3), (2,), stride=2, padding=1, output_padding=1)])
+    check(
+        F["conv_transpose1d"], transposed, [sample((2, 3, 4), (3, 2, 3), (2,), stride=2, padding=1, output_padding=1)]
+    )
     samples = [sample((1, 4, 3, 4), (4, 2, 2, 3), (4,), stride=(1, 2), groups=2)]
     # An output padding beyond the stride.
     samples += [sample((1, 2, 3, 3), (2, 2, 2, 2), output_padding=1, dilation=2)]

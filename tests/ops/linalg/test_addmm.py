@@ -12,7 +12,9 @@ def test_addmm():
     samples = [sample((3, 5), (3, 4), (4, 5)), sample((5,), (3, 4), (4, 5), beta=0.5, alpha=2.0)]
     samples += [sample((1, 1), (3, 0), (0, 5), beta=2), sample((), (0, 4), (4, 5))]
     check(tw.addmm, reference, samples)
-    check(tw.baddbmm, reference, [sample((2, 3, 5), (2, 3, 4), (2, 4, 5), beta=0.5), sample((5,), (2, 3, 4), (2, 4, 5))])
+    check(
+        tw.baddbmm, reference, [sample((2, 3, 5), (2, 3, 4), (2, 4, 5), beta=0.5), sample((5,), (2, 3, 4), (2, 4, 5))]
+    )
 
 
 def test_addmm_in_place_on_strided_memory():

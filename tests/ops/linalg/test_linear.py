@@ -17,7 +17,9 @@ def test_linear():
 
 
 def test_many_rows_on_two_threads_as_on_one():
-    x, w, b = (tw.tensor(np.random.default_rng(i).standard_normal(s)) for i, s in enumerate([(513, 200), (97, 200), (97,)]))
+    x, w, b = (
+        tw.tensor(np.random.default_rng(i).standard_normal(s)) for i, s in enumerate([(513, 200), (97, 200), (97,)])
+    )
     results = []
     threads = tw.get_num_threads()
     for count in (1, 2):

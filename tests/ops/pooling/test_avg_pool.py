@@ -21,9 +21,7 @@ def adaptive(x, output_size):
     for dim in range(2, x.ndim):
         moved = np.moveaxis(x, dim, -1)
         n = moved.shape[-1]
-        means = [
-            moved[..., o * n // output_size : -(-(o + 1) * n // output_size)].mean(-1) for o in range(output_size)
-        ]
+        means = [moved[..., o * n // output_size : -(-(o + 1) * n // output_size)].mean(-1) for o in range(output_size)]
         x = np.moveaxis(np.stack(means, -1), -1, dim)
     return x
 

@@ -32,7 +32,9 @@ def test_indices_are_flat_positions_and_lead_back():
     x = tw.tensor(array((2, 3, 6, 4)))
     values, indices = F["max_pool2d"](x, 2, return_indices=True)
     flat = x.numpy().reshape(2, 3, 24)
-    np.testing.assert_array_equal(np.take_along_axis(flat, indices.numpy().reshape(2, 3, 6), 2), values.numpy().reshape(2, 3, 6))
+    np.testing.assert_array_equal(
+        np.take_along_axis(flat, indices.numpy().reshape(2, 3, 6), 2), values.numpy().reshape(2, 3, 6)
+    )
     back = F["max_unpool2d"](values, indices, 2)
     assert tuple(back.shape) == (2, 3, 6, 4)
     np.testing.assert_array_equal(ops.plane_gather(back, indices).numpy(), values.numpy())

@@ -14,7 +14,11 @@ def bilinear(x, grid, align_corners=True):
     out = np.zeros((n, c, *grid.shape[1:3]))
     for b, i, j in np.ndindex(n, *grid.shape[1:3]):
         gx, gy = grid[b, i, j]
-        px, py = ((gx + 1) / 2 * (w - 1), (gy + 1) / 2 * (h - 1)) if align_corners else (((gx + 1) * w - 1) / 2, ((gy + 1) * h - 1) / 2)
+        px, py = (
+            ((gx + 1) / 2 * (w - 1), (gy + 1) / 2 * (h - 1))
+            if align_corners
+            else (((gx + 1) * w - 1) / 2, ((gy + 1) * h - 1) / 2)
+        )
         for y in (int(np.floor(py)), int(np.floor(py)) + 1):
             for z in (int(np.floor(px)), int(np.floor(px)) + 1):
                 if 0 <= y < h and 0 <= z < w:

@@ -43,7 +43,9 @@ def sized(x, size, **options):
 
 def test_modes():
     check(sized, reference, [sample((2, 3, 5), [8], mode="nearest"), sample((1, 2, 5), [3], mode="linear")])
-    samples = [sample((1, 2, 5, 4), [7, 3], mode=m, align_corners=c) for m in ("bilinear", "bicubic") for c in (False, True)]
+    samples = [
+        sample((1, 2, 5, 4), [7, 3], mode=m, align_corners=c) for m in ("bilinear", "bicubic") for c in (False, True)
+    ]
     check(sized, reference, samples)
     check(sized, reference, [sample((1, 1, 3, 2, 4), [2, 4, 5], mode="trilinear", align_corners=True)])
 
@@ -56,7 +58,9 @@ def test_scale_factor_and_area():
     )
     assert interpolate(tw.tensor([[[0.0, 1.0, 2.0]]]), size=2, mode="nearest-exact").tolist() == [[[0.0, 2.0]]]
     assert F["upsample"](x, scale_factor=2).shape == F["upsample_nearest"](x, scale_factor=2).shape
-    np.testing.assert_allclose(F["upsample_bilinear"](x, size=(3, 3)).numpy(), reference(x.numpy(), (3, 3), "bilinear", True))
+    np.testing.assert_allclose(
+        F["upsample_bilinear"](x, size=(3, 3)).numpy(), reference(x.numpy(), (3, 3), "bilinear", True)
+    )
 
 
 def test_messages():
