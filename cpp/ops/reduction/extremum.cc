@@ -19,7 +19,7 @@ void infer_extremum(InferContext& c) {
   const ValueImpl& x = c.in(0);
   check_real(c);
   for (int64_t dim : reduced_dims(a.dim, x.rank(), c.op))
-    TW_CHECK(x.size(dim) > 0, kIndex, c.op, ": the reduced dim ", dim, " is empty: input is ", x.sizes);
+    TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kIndex, c.op, ": the reduced dim ", dim, " is empty: input is ", x.sizes);
   c.output(x.dtype, reduced_sizes(x.sizes, a.dim, a.keepdim, c.op));
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 void infer_logsumexp(InferContext& c) {
   const auto& a = c.attrs<ReduceGivenAttrs>();
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": dtype ", c.in(0).dtype, " is not supported");
+  TW_CHECK(is_float(c.in(0).dtype) || is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ", c.in(0).dtype, " is not supported");
   c.output(c.in(0).dtype, reduced_sizes(c.in(0).sizes, a.dim, a.keepdim, c.op));
 }
 
@@ -20,7 +20,7 @@ void logsumexp_grad(GradContext& c) {
   // Where the total is infinite, x - total would be NaN: the weights are exp(x) as they are.
   Value infinite = op<"eq">(op<"abs">(total), std::numeric_limits<double>::infinity());
   Value finite = op<"where">(infinite, op<"full">(total->sizes, 0, total->dtype), total);
-  c.set(0, spread(c.grad()) * op<"exp">(x - spread(finite)));
+  c.set(0, spread(c.grad()) * conj(op<"exp">(x - spread(finite))));
 }
 
 void sbp_logsumexp(sbp::RuleContext& c) { add_reduction_splits<ReduceGivenAttrs>(c, "logsumexp", std::nullopt); }

@@ -38,7 +38,7 @@ void scan_any(KernelContext& k, int64_t dim, bool from_end, int start, Step step
   dim = wrap_dim(dim, k.in(0).rank(), k.op);
   DType in = k.in(0).dtype, out = k.out().dtype;
   if (in == out) {
-    dispatch_number(in, k.op, [&]<class T>() { scan<T, T>(k, dim, from_end, sum_t<T>(start), step); });
+    dispatch_all(in, k.op, [&]<class T>() { scan<T, T>(k, dim, from_end, sum_t<T>(start), step); });
   } else {
     TW_ASSERT(out == DType::kInt64, ==, true);
     dispatch_int_bool(in, k.op, [&]<class T>() { scan<T, int64_t>(k, dim, from_end, start, step); });
@@ -119,7 +119,7 @@ void prod_dim_kernel(KernelContext& k) {
   uint64_t mask = reduce_mask(wrap_dims(IntList{k.attrs<DimKeepDTypeAttrs>().dim}, k.in(0).rank(), k.op),
                               k.in(0).rank());
   DType in = k.in(0).dtype;
-  if (in == k.out().dtype) return dispatch_number(in, k.op, [&]<class T>() { prod<T, T>(k, mask); });
+  if (in == k.out().dtype) return dispatch_all(in, k.op, [&]<class T>() { prod<T, T>(k, mask); });
   dispatch_int_bool(in, k.op, [&]<class T>() { prod<T, int64_t>(k, mask); });
 }
 

@@ -17,7 +17,7 @@ void infer_vector_norm(InferContext& c) {
            ": float32 or float64 is wanted, got ", x.dtype);
   if (a.ord < 0 || std::isinf(a.ord)) {
     for (int64_t dim : reduced_dims(a.dim, x.rank(), c.op))
-      TW_CHECK(x.size(dim) > 0, kRuntime, c.op, ": ord ", a.ord, " has no value over the empty dim ", dim,
+      TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kRuntime, c.op, ": ord ", a.ord, " has no value over the empty dim ", dim,
                ": input is ", x.sizes);
   }
   c.output(x.dtype, reduced_sizes(x.sizes, a.dim, a.keepdim, c.op));
@@ -40,7 +40,9 @@ void vector_norm_grad(GradContext& c) {
     Value ties = x->rank() == 0 ? hit : op<"sum">(hit, dims, true);
     return c.set(0, spread(c.grad()) * op<"sign">(x) * hit / ties);
   }
+  // Where the norm is 0 the gradient is taken as 0, and nothing is divided, so that its own gradient is 0 too.
   Value flat = op<"eq">(norm, 0.0);
+  norm = op<"where">(flat, op<"full">(IntList(), 1, norm->dtype), norm);
   if (a.ord == 2) return c.set(0, x * spread(zero_where(flat, c.grad() / norm)));
   Value size = op<"pow">(op<"abs">(x), a.ord - 1);
   if (a.ord < 1) size = zero_where(op<"eq">(x, 0.0), size);

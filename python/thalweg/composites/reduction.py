@@ -21,6 +21,8 @@ class MinMax(NamedTuple):
 def _extremum(name: str, input: Tensor, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
     if isinstance(dim, Tensor):
         dim, other = None, dim
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
     if other is not None:
         return getattr(ops, name + "imum")(input, other)
     if dim is None:
