@@ -1,7 +1,7 @@
 """A small GPT: token embedding, blocks of causal attention and MLP behind layer norms, a linear head.
 
-Shapes: B batch, T time, C width, D width of a head, V vocabulary. Source: Radford et al., 2019, with rotary positions
-(Su et al., 2021), which learn several times faster than embedded ones.
+Shapes: B batch, T time, C width, H heads, D width of a head, V vocabulary. Source: Radford et al., 2019, with rotary
+positions (Su et al., 2021), which learn several times faster than embedded ones.
 """
 
 import math
@@ -12,7 +12,7 @@ from thalweg.nn import functional as F
 
 
 class Rotary(nn.Module):
-    """Turns each pair of numbers by an angle that grows with the position: (..., T, D) to (..., T, D).
+    """Turns each pair of numbers by an angle that grows with the position: (B, T, H, D) to (B, T, H, D).
 
     Products of turned queries and keys depend on how far apart their positions are, not on where they lie.
     """
@@ -20,14 +20,12 @@ class Rotary(nn.Module):
     def __init__(self, context: int, size: int, longest: float = 1000.0) -> None:
         super().__init__()
         rates = longest ** (-tw.arange(0, size, 2) / size)
-        angles_TD = tw.arange(context)[:, None] * tw.cat([rates, rates])
-        self.register_buffer("cos_TD", angles_TD.cos(), persistent=False)
-        self.register_buffer("sin_TD", angles_TD.sin(), persistent=False)
+        angles = tw.arange(context)[:, None, None] * rates
+        self.register_buffer("turns", tw.polar(tw.ones_like(angles), angles), persistent=False)
 
-    def forward(self, x: tw.Tensor) -> tw.Tensor:
-        T = x.shape[-2]
-        first, second = x.chunk(2, dim=-1)
-        return x * self.cos_TD[:T] + tw.cat([-second, first], dim=-1) * self.sin_TD[:T]
+    def forward(self, x_BTHD: tw.Tensor) -> tw.Tensor:
+        pairs = tw.view_as_complex(x_BTHD.unflatten(-1, (-1, 2)))
+        return tw.view_as_real(pairs * self.turns[: x_BTHD.shape[1]]).flatten(-2)
 
 
 class Attention(nn.Module):
@@ -37,15 +35,15 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.rotary = Rotary(context, width // heads)
-        self.inputs = nn.Linear(width, 3 * width)
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.output = nn.Linear(width, width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x_BTC: tw.Tensor) -> tw.Tensor:
-        B, T, C = x_BTC.shape
-        q, k, v = (part.reshape(B, T, self.heads, -1).transpose(1, 2) for part in self.inputs(x_BTC).chunk(3, dim=-1))
-        mixed = F.scaled_dot_product_attention(self.rotary(q), self.rotary(k), v, is_causal=True)
-        return self.dropout(self.output(mixed.transpose(1, 2).reshape(B, T, C)))
+        q, k, v = (layer(x_BTC).unflatten(-1, (self.heads, -1)) for layer in (self.query, self.key, self.value))
+        q, k, v = (x_BTHD.transpose(1, 2) for x_BTHD in (self.rotary(q), self.rotary(k), v))
+        mixed_BHTD = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.dropout(self.output(mixed_BHTD.transpose(1, 2).flatten(-2)))
 
 
 class Block(nn.Module):
