@@ -94,7 +94,6 @@ def _row_quantiles(rows: Tensor, q: Tensor, interpolation: str, skip_nan: bool) 
         ranks = q * ops.clamp(ops.rsub(missing, last), min=0.0)
     else:  # a NaN is the last element of its row
         ranks = ops.where(missing > 0, last, q * last)
-    ranks = ranks.detach()
     if interpolation == "lower":
         ranks = ops.floor(ranks)
     elif interpolation == "higher":
@@ -133,13 +132,15 @@ def _unique(input: Tensor, consecutive: bool, return_inverse: bool, return_count
             raise IndexError(f"unique: dim {dim} is out of range for {input.ndim} dims")
         if input.ndim == 0:
             return _unique(input.reshape(1), consecutive, return_inverse, return_counts, 0)
-        first = ops.transpose(input, 0, dim)
+        dim %= input.ndim
+        first = input.permute([dim] + [d for d in range(input.ndim) if d != dim])
         size = first.shape[0]
         if 0 in first.shape[1:]:
             raise RuntimeError(f"unique: dim {dim} holds slices without elements: shape {list(input.shape)}")
         width = first.numel() // size if size else 1
         rows, inverse, counts = ops.unique_rows(first.reshape(size, width), consecutive)
-        values = ops.transpose(rows.reshape([rows.shape[0], *first.shape[1:]]), 0, dim)
+        values = rows.reshape([rows.shape[0], *first.shape[1:]])
+        values = values.permute([*range(1, dim + 1), 0, *range(dim + 1, input.ndim)])
     if not (return_inverse or return_counts):
         return values
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))

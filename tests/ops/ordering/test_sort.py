@@ -60,6 +60,8 @@ def test_quantile(interpolation):
             got = tw.quantile(t, tw.tensor(q, dtype=tw.float64), dim, keepdim, interpolation=interpolation)
             np.testing.assert_allclose(got.numpy(), expected)
     assert tw.quantile(t, 0.5, interpolation=interpolation).shape == ()
+    wanted = (t[:, :3].clone().requires_grad_(), tw.tensor([0.3, 0.8], dtype=tw.float64, requires_grad=True))
+    assert tw.autograd.gradcheck(lambda x, q: tw.quantile(x, q, 1, interpolation=interpolation), wanted)
     x[0, 0] = np.nan
     t = tw.tensor(x)
     assert tw.isnan(t.quantile(0.5, 1)).tolist() == [True, False, False, False]

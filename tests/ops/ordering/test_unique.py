@@ -22,6 +22,12 @@ def test_unique_along_a_dim():
     assert values.tolist() == [[1, 2], [0, 5]] and inverse.tolist() == [0, 1, 0] and counts.tolist() == [2, 1]
 
 
+def test_slices_along_every_dim():
+    x = np.random.default_rng(0).integers(0, 2, (3, 4, 9))
+    for dim in range(3):
+        assert tw.tensor(x).unique(dim=dim).tolist() == np.unique(x, axis=dim).tolist()
+
+
 def test_unique_consecutive():
     x = tw.tensor([1, 1, 2, 2, 1])
     values, inverse, counts = tw.unique_consecutive(x, return_inverse=True, return_counts=True)
