@@ -25,7 +25,10 @@ NormSecondOrder norm_second_order(const NormTerms& t, bool need_grad, bool need_
     out.grad = added(added(direct, t.v_weight ? t.v_weight * xhat : Value()), t.v_bias);
     if (out.grad && out.grad->sizes != t.input->sizes) out.grad = op<"expand">(out.grad, t.input->sizes);
   }
-  if (need_weight && pv) out.weight = op<"sum">(t.grad * pv, t.affine_dims, true);
+  if (need_weight && pv) {
+    Value product = t.grad * pv;
+    out.weight = t.affine_dims.empty() ? product : op<"sum">(product, t.affine_dims, true);
+  }
   if (!need_input) return out;
   Value along;  // what flows into x̂, without the factor rstd of dx
   if (t.v) along = -((t.v * mean(h * xhat) + h * mean(t.v * xhat)) * t.rstd);

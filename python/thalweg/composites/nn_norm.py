@@ -35,6 +35,8 @@ def _apply_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | No
 
 def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                 running_var: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
+    if input.ndim == 1 and not input.numel():  # PyTorch lets this one shape without channels pass
+        return input.clone()
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("batch_norm: evaluation needs running_mean and running_var")

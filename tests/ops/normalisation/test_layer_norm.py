@@ -25,6 +25,7 @@ def test_layer_norm():
         sample((3, 5), [5]),
         sample((2, 3, 4), [3, 4], (3, 4), None),
         sample((2, 3, 4), [4], None, (4,), 1e-3),
+        sample((2, 3), [2, 3], (2, 3), (2, 3)),
         sample((0, 4), [4]),
     ]
     check(F.layer_norm, layer_norm, samples, dtypes=("float32", "float64"))
