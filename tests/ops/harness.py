@@ -199,8 +199,8 @@ def _check_signature(function: Callable, args: list, kwargs: dict, whole: Any, s
                 next(layouts)
             continue
         value = ordered[name]
-        if value is None and type_text.startswith("Tensor"):
-            next(layouts)
+        if type_text.startswith("Tensor") and not isinstance(value, (tw.Tensor, list, tuple)):
+            next(layouts)  # absent, or a number
         for d, piece in enumerate(spread(value)):
             if position < positional:
                 per_device[d][0].append(piece)

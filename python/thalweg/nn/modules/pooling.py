@@ -6,8 +6,7 @@ from thalweg.nn.modules.function_module import REQUIRED, FunctionModule
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
     "MaxUnpool3d",
 ]  # fmt: skip
 
@@ -116,41 +115,6 @@ class AdaptiveMaxPool2d(FunctionModule, function="adaptive_max_pool2d", output_s
 
 class AdaptiveMaxPool3d(FunctionModule, function="adaptive_max_pool3d", output_size=REQUIRED, return_indices=False):
     """AdaptiveMaxPool1d over three dims; None keeps a dim's size."""
-
-
-class _FractionalMaxPool(FunctionModule):
-    def _prepare(self, options):
-        size, ratio = options["output_size"], options["output_ratio"]
-        if (size is None) == (ratio is None):
-            raise ValueError(f"{type(self).__name__}: output_size or output_ratio is wanted, got {size} and {ratio}")
-        for name, value in (("output_size", size), ("output_ratio", ratio)):
-            if value is not None and not isinstance(value, (tuple, list)):
-                options[name] = (value,) * self._dims
-        if ratio is not None and not all(0 < r < 1 for r in options["output_ratio"]):
-            raise ValueError(f"{type(self).__name__}: output_ratio between 0 and 1 is wanted, got {ratio}")
-        self.register_buffer("_random_samples", options.pop("_random_samples"))
-        return options
-
-
-_FRACTIONAL = {
-    "kernel_size": REQUIRED,
-    "output_size": None,
-    "output_ratio": None,
-    "return_indices": False,
-    "_random_samples": None,
-}
-
-
-class FractionalMaxPool2d(_FractionalMaxPool, function="fractional_max_pool2d", **_FRACTIONAL):
-    """Maxima of windows at random offsets, so that the size shrinks by a fraction (Graham, 2014)."""
-
-    _dims = 2
-
-
-class FractionalMaxPool3d(_FractionalMaxPool, function="fractional_max_pool3d", **_FRACTIONAL):
-    """FractionalMaxPool2d over three dims."""
-
-    _dims = 3
 
 
 _UNPOOL = {"kernel_size": REQUIRED, "stride": None, "padding": 0}

@@ -67,16 +67,3 @@ def test_unpool_puts_maxima_back(dims):
     assert (back != 0).sum().item() == values.numel() and back.sum().item() == pytest.approx(
         values.sum().item(), rel=1e-5
     )
-
-
-@pytest.mark.parametrize("dims", [2, 3])
-def test_fractional_takes_maxima_of_the_input(dims):
-    make = getattr(nn, f"FractionalMaxPool{dims}d")
-    x = tw.randn(1, 2, *(8,) * dims)
-    y, indices = make(2, output_ratio=0.5, return_indices=True)(x)
-    assert tuple(y.shape[2:]) == (4,) * dims
-    assert x.flatten(2).gather(2, indices.flatten(2)).tolist() == y.flatten(2).tolist()
-    with pytest.raises(ValueError, match="output_size or output_ratio"):
-        make(2)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        make(2, output_ratio=1.5)
