@@ -85,7 +85,10 @@ bool promote_inputs(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   out->append(inputs.begin(), inputs.end());
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!inputs[i] || !concerned(def, static_cast<int>(i), starts)) continue;
-    if (inputs[i]->dtype != common) (*out)[i] = cast(inputs[i], common);
+    if (inputs[i]->dtype == common) continue;
+    TW_CHECK(def.promotion != ir::Promotion::kLikeFirst || !is_complex(inputs[i]->dtype) || is_complex(common), kRuntime,
+             def.name(), ": a complex value cannot be converted to dtype ", common);
+    (*out)[i] = cast(inputs[i], common);
   }
   return true;
 }

@@ -88,6 +88,7 @@ struct OpDef {
   const StructType* attr_type = nullptr;
   std::vector<char> prototype;    // attributes with their defaults; constructed in place
   Promotion promotion = Promotion::kNone;
+  unsigned number_params = ~1u;    // bit i: Python may give a number for tensor parameter i
   unsigned promoted_params = ~0u;  // bit i: tensor parameter i takes part in promotion
   Autocast autocast = Autocast::kNone;
   unsigned exposure = kHidden;

@@ -45,6 +45,8 @@ class OpBuilder {
     def_.promoted_params = params;
     return *this;
   }
+  // Which tensor parameters take Python numbers, a bit for each; unless said, all but the first.
+  OpBuilder& numbers(unsigned params) { return def_.number_params = params, *this; }
   OpBuilder& autocast(Autocast policy) { return def_.autocast = policy, *this; }
   // `saved` names what the rule reads: see Saved.
   OpBuilder& grad(const char* saved, GradFn fn);

@@ -69,6 +69,7 @@ void define_complex(OpRegistry& r) {
       .expose(kFunction);
   r.op("complex(Tensor real, Tensor imag) -> Tensor")
       .doc("Complex numbers of two real tensors: real + imag i.")
+      .numbers(0)
       .infer(infer_complex)
       .grad("", complex_grad)
       .sbp(sbp::elementwise_additive)
@@ -76,6 +77,7 @@ void define_complex(OpRegistry& r) {
       .expose(kFunction);
   r.op("polar(Tensor abs, Tensor angle) -> Tensor")
       .doc("Complex numbers of absolute values and angles in radians.")
+      .numbers(0)
       .infer(infer_complex)
       .grad("abs angle", polar_grad)
       .sbp(sbp::elementwise)

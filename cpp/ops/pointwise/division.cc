@@ -76,6 +76,7 @@ void define_division(OpRegistry& r) {
   r.op("remainder(Tensor input, Tensor other) -> Tensor")
       .doc("What dividing with rounding down leaves; it has the sign of other.")
       .promote(Promotion::kCommon)
+      .numbers(~0u)
       .infer(infer_real_broadcast)
       .grad("input(other) other(other)", remainder_grad<"floor_divide">)
       .sbp(sbp::elementwise)

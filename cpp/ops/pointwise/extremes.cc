@@ -43,6 +43,7 @@ OpBuilder define_extreme(OpRegistry& r, const char* schema, const char* doc) {
   return r.op(schema)
       .doc(doc)
       .promote(Promotion::kCommon)
+      .numbers(0)
       .infer(infer_real_broadcast)
       .cost(pointwise_cost<1>)
       .expose(kFunction | kMethod);
@@ -50,7 +51,6 @@ OpBuilder define_extreme(OpRegistry& r, const char* schema, const char* doc) {
 
 void infer_clamp(InferContext& c) {
   TW_CHECK(c.has(1) || c.has(2), kValue, c.op, ": at least one of min and max is wanted");
-  TW_CHECK(!is_bool(c.in(0).dtype), kNotImplemented, c.op, ": bool tensors cannot be clamped");
   infer_real_broadcast(c);
 }
 

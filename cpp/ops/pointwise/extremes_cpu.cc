@@ -34,7 +34,7 @@ void extreme_kernel(KernelContext& k) {
 }
 
 void clamp_kernel(KernelContext& k) {
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     if (!k.in(2).present()) {
       binary_loop<T, T, T>(k.out(), k.in(0), k.in(1), [](C x, C low) -> C { return Max()(x, low); });

@@ -49,6 +49,7 @@ OpBuilder define_pair(OpRegistry& r, const char* schema, const char* doc, Promot
   return r.op(schema)
       .doc(doc)
       .promote(promotion)
+      .numbers(0)
       .infer(infer_real_broadcast)
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<30>)
@@ -70,6 +71,7 @@ void define_float_pairs(OpRegistry& r) {
       .expose(kEverywhere);
   define_pair(r, "copysign(Tensor input, Tensor other) -> Tensor", "The size of input with the sign of other.")
       .grad("input result", copysign_grad)
+      .numbers(~1u)
       .expose(kEverywhere);
   define_pair(r, "nextafter(Tensor input, Tensor other) -> Tensor", "The next float after input towards other.",
               Promotion::kCommon)
@@ -77,10 +79,12 @@ void define_float_pairs(OpRegistry& r) {
       .expose(kEverywhere);
   define_pair(r, "xlogy(Tensor input, Tensor other) -> Tensor", "input * log(other), 0 where input is 0.")
       .grad("input other", xlogy_grad<false>)
+      .numbers(~0u)
       .expose(kEverywhere | kSpecial);
   define_pair(r, "special_xlog1py(Tensor input, Tensor other) -> Tensor",
               "input * log1p(other), 0 where input is 0.")
       .grad("input other", xlogy_grad<true>)
+      .numbers(~0u)
       .expose(kSpecial);
   define_pair(r, "heaviside(Tensor input, Tensor values) -> Tensor", "0 below 0, 1 above, `values` at 0.",
               Promotion::kNone)

@@ -25,10 +25,11 @@ Values expand_logical(const Values& inputs, const void*) {
 }
 Values expand_logical_not(const Values& inputs, const void*) { return {op<"eq">(inputs[0], 0)}; }
 
-void define_bits(OpRegistry& r, const char* schema, const char* doc, InferFn infer) {
+void define_bits(OpRegistry& r, const char* schema, const char* doc, InferFn infer, unsigned numbers = ~0u) {
   r.op(schema)
       .doc(doc)
       .promote(Promotion::kCommon)
+      .numbers(numbers)
       .infer(infer)
       .no_grad("integers have no gradient")
       .sbp(sbp::elementwise)
@@ -47,19 +48,22 @@ void define_logic(OpRegistry& r) {
   define_bits(r, "bitwise_left_shift(Tensor input, Tensor other) -> Tensor", "input << other.", infer_bits<false>);
   define_bits(r, "bitwise_right_shift(Tensor input, Tensor other) -> Tensor", "input >> other, keeping the sign.",
               infer_bits<false>);
-  define_bits(r, "gcd(Tensor input, Tensor other) -> Tensor", "The greatest common divisor.", infer_bits<false>);
-  define_bits(r, "lcm(Tensor input, Tensor other) -> Tensor", "The least common multiple.", infer_bits<false>);
+  define_bits(r, "gcd(Tensor input, Tensor other) -> Tensor", "The greatest common divisor.", infer_bits<false>, 0);
+  define_bits(r, "lcm(Tensor input, Tensor other) -> Tensor", "The least common multiple.", infer_bits<false>, 0);
   r.op("logical_and(Tensor input, Tensor other) -> Tensor")
       .doc("Whether both elements are nonzero.")
       .expand(expand_logical<"bitwise_and">)
+      .numbers(0)
       .expose(kEverywhere);
   r.op("logical_or(Tensor input, Tensor other) -> Tensor")
       .doc("Whether any of two elements is nonzero.")
       .expand(expand_logical<"bitwise_or">)
+      .numbers(0)
       .expose(kEverywhere);
   r.op("logical_xor(Tensor input, Tensor other) -> Tensor")
       .doc("Whether one of two elements is nonzero and the other is not.")
       .expand(expand_logical<"bitwise_xor">)
+      .numbers(0)
       .expose(kEverywhere);
   r.op("logical_not(Tensor input) -> Tensor")
       .doc("Whether the element is zero.")

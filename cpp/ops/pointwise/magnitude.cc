@@ -45,7 +45,7 @@ void define_magnitude(OpRegistry& r) {
       .grad("input", abs_grad)
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<1>)
-      .expose(kEverywhere);
+      .expose(kFunction | kMethod);  // abs_: composites/pointwise_forms.py
   r.op("sign(Tensor input) -> Tensor")
       .doc("-1, 0 or 1 by the sign of the element.")
       .infer(infer_real_same)

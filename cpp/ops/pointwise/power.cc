@@ -1,5 +1,5 @@
 // pow(a, b) = a^b, with numbers on either side. Integers to negative powers are 0 (or +-1 for a base of +-1), as integer
-// division would give; a negative number as the exponent of an integer tensor is an error.
+// division would give.
 //
 // The gradient of the base is taken as 0 where the exponent is 0, that of the exponent where 0 is raised to 0 or more.
 #include "ops/pointwise/rules.h"
@@ -50,6 +50,7 @@ void define_power(OpRegistry& r) {
   r.op("pow(Tensor input, Tensor exponent) -> Tensor")
       .doc("input to the power of exponent; either may be a number.")
       .promote(Promotion::kCommon)
+      .numbers(~0u)
       .infer(infer_pow)
       .grad("input exponent", pow_grad)
       .autocast(Autocast::kFloat32)

@@ -101,6 +101,7 @@ void define_special_functions(OpRegistry& r) {
   r.op("special_zeta(Tensor input, Tensor other) -> Tensor")
       .doc("The Hurwitz zeta function: the sum of (k + other)^-input over k = 0, 1, ...")
       .promote(Promotion::kFloat)
+      .numbers(~0u)
       .infer(infer_real_broadcast)
       .no_grad("the derivative by the exponent is not available")
       .sbp(sbp::elementwise)

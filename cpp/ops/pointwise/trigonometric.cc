@@ -81,6 +81,7 @@ void define_trigonometric(OpRegistry& r) {
   r.op("atan2(Tensor input, Tensor other) -> Tensor")
       .doc("The angle of the point (other, input) to the positive axis, in [-pi, pi].")
       .promote(Promotion::kFloat)
+      .numbers(0)
       .infer(infer_real_broadcast)
       .grad("input other", atan2_grad)
       .autocast(Autocast::kFloat32)

@@ -192,6 +192,11 @@ void ParsedCall::parse(PyObject* const* args, Py_ssize_t count, PyObject* keywor
   const auto& params = def_.schema.params;
   for (size_t i = 0; i < params.size(); i++) convert(i, slots_[i]);
   if (def_.schema.has_lists) starts_.push_back(static_cast<int>(inputs_.size()));
+  if ((def_.number_params & 1) && !inputs_.empty()) {
+    bool any = false;
+    for (const ir::Value& input : inputs_) any |= input && !input->wrapped_number;
+    if (!any) call_error("one of the arguments must be a Tensor");
+  }
 }
 
 void ParsedCall::convert_tensor(const ir::Param& param, PyObject* object) {
@@ -207,6 +212,7 @@ void ParsedCall::convert_tensor(const ir::Param& param, PyObject* object) {
     inputs_.push_back(handle_of(object));
     return;
   }
+  if (!(def_.number_params >> param.tensor_index & 1)) type_error(param, "a Tensor", object);
   Scalar number;
   if (!to_scalar(object, &number)) type_error(param, "a Tensor or a number", object);
   inputs_.push_back(eager::number_operand(number));

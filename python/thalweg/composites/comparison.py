@@ -33,6 +33,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         RuntimeError: dtypes that differ.
         ValueError: negative tolerances.
     """
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        raise TypeError(f"isclose: two Tensors are wanted, got {type(input).__name__} and {type(other).__name__}")
     if input.dtype != other.dtype:
         raise RuntimeError(f"isclose: the dtypes must agree, got {input.dtype} and {other.dtype}")
     if rtol < 0 or atol < 0:

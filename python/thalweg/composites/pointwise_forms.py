@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from thalweg._core._tensor import Tensor, op
+from thalweg._core._tensor import Tensor, attach, op
 from thalweg._registry import export, ops
 from thalweg.frontend.dtypes import complex128, float64
 
@@ -27,6 +27,27 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.name == "bool":
         raise RuntimeError("positive: bool tensors have no sign")
     return input
+
+
+def _abs_in_place(self: Tensor) -> Tensor:
+    """abs() in place.
+
+    Raises:
+        RuntimeError: a complex tensor, whose sizes are real.
+    """
+    if self.dtype.is_complex:
+        raise RuntimeError("abs_: the absolute values of a complex tensor are real and do not fit into it")
+    return op("abs", True)(self)
+
+
+for _name in ("abs_", "absolute_"):
+    export(function=True, method=True, name=_name)(_abs_in_place)
+
+
+@export(method=True)
+def __rdiv__(self: Tensor, other: Any) -> Tensor:
+    """other / self."""
+    return other / self
 
 
 @export(function=True, method=True)
@@ -60,6 +81,8 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 @export(function=True, method=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input * 2^other."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp: other must be a Tensor, got {type(other).__name__}")
     return input * ops.pow(ops.full([], 2.0), other)
 
 
@@ -158,3 +181,24 @@ def ndtr(input: Tensor) -> Tensor:
 def ndtri(input: Tensor) -> Tensor:
     """The inverse of ndtr()."""
     return ops.erfinv(input * 2.0 - 1.0) * math.sqrt(2.0)
+
+
+def _part(index: int) -> property:
+    """The real or imaginary part of a complex tensor, as a view that can be written."""
+    name = ("real", "imag")[index]
+
+    def read(self: Tensor) -> Tensor:
+        if self.dtype.is_complex:
+            return ops.select(ops.view_as_real(self), -1, index)
+        if index:
+            raise RuntimeError(f"imag: a complex tensor is wanted, got dtype {self.dtype}")
+        return self
+
+    def write(self: Tensor, value: Any) -> None:
+        read(self)[...] = value
+
+    return property(read, write, doc=f"The {name} part, as a view.")
+
+
+attach("real", _part(0))
+attach("imag", _part(1))

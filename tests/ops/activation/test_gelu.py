@@ -1,9 +1,8 @@
 import math
 
 import numpy as np
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 erf = np.vectorize(math.erf, otypes=[float])
 

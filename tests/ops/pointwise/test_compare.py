@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 import thalweg as tw
 from harness import Sample, check
 
@@ -10,7 +9,7 @@ NAMES = ["eq", "ne", "lt", "le", "gt", "ge"]
 NUMPY = [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]
 
 
-@pytest.mark.parametrize(("name", "reference"), zip(NAMES, NUMPY, strict=True))
+@pytest.mark.parametrize(("name", "reference"), list(zip(NAMES, NUMPY, strict=True)))
 def test_comparisons(name, reference):
     check(getattr(tw, name), reference, [Sample((A, B)), Sample((A, 2.0))], grad=False, sbp=False)
     ints = np.array([-1, 0, 3])

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 import thalweg as tw
 from harness import Sample, array, check, sample
 

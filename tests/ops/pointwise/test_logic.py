@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 import thalweg as tw
 
 A, B = np.array([0, 5, -7, 12]), np.array([3, 3, 2, -8])

@@ -1,5 +1,4 @@
 import numpy as np
-
 import thalweg as tw
 from harness import Sample, array, check
 
@@ -33,3 +32,12 @@ def test_complex_from_parts():
     leaves = [tw.tensor(r, requires_grad=True), tw.tensor(t, requires_grad=True)]
     assert tw.autograd.gradcheck(tw.polar, leaves)
     assert tw.autograd.gradcheck(tw.complex, leaves)
+
+
+def test_parts_are_views():
+    z = tw.tensor([1 + 2j, 3 - 1j])
+    assert z.real.tolist() == [1.0, 3.0]
+    z.imag = 5.0
+    assert z.tolist() == [1 + 5j, 3 + 5j]
+    x = tw.ones(2)
+    assert x.real is x

@@ -1,6 +1,4 @@
 import numpy as np
-import pytest
-
 import thalweg as tw
 from harness import Sample, array, check
 
@@ -9,8 +7,9 @@ BASE = array((3, 4), 0.3, 2.0)
 
 def test_pow():
     check(tw.pow, np.power, [Sample((BASE, array((3, 4)))), Sample((BASE, array((4,)))), Sample((array((5,)), 2)),
-                             Sample((array((5,)), 3.0)), Sample((BASE, 0.5)), Sample((BASE, -1.5)), Sample((BASE, 0.0)),
-                             Sample((2.0, array((5,))))])
+                             Sample((array((5,)), 3.0)), Sample((BASE, 0.5)), Sample((BASE, -1.5)),
+                             Sample((BASE, 0.0))])
+    check(tw.pow, np.power, [Sample((2.0, array((5,))))], sbp=False)
     check(tw.pow, np.power, [Sample((BASE, 3))], inplace="pow_", grad=False)
 
 
@@ -18,8 +17,7 @@ def test_integers():
     x = tw.tensor([2, -3, 1, -1])
     assert (x**3).tolist() == [8, -27, 1, -1]
     assert (x ** tw.tensor([-1, -1, -2, -3])).tolist() == [0, 0, 1, -1]
-    with pytest.raises(RuntimeError, match="negative"):
-        x**-1
+    assert (x**-1).tolist() == [0, 0, 1, -1]
     assert (2 ** tw.tensor([0, 10])).tolist() == [1, 1024]
 
 

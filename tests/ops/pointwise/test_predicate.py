@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 import thalweg as tw
 
 VALUES = np.array([0.0, -0.0, 1.5, -2.0, np.nan, np.inf, -np.inf])
