@@ -10,7 +10,7 @@ from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
 from thalweg.frontend.creation import as_tensor, finish
 from thalweg.frontend.device import check_device
-from thalweg.frontend.dtypes import float64
+from thalweg.frontend.dtypes import complex128, float64
 
 
 def _number(name: str, value: Any) -> Any:
@@ -133,11 +133,11 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: DTy
     check_device(device, "logspace")
     start, end = _number("logspace", start), _number("logspace", end)
     dtype = _space_dtype(start, end, dtype)
-    if dtype.is_floating_point or dtype.is_complex:
-        wide = as_tensor(1j).to(complex).dtype if dtype.is_complex else float64
-    else:
-        start, end, wide = int(start), int(end), float64
-    powers = ops.linspace_fill(steps, start, end, wide)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        start, end = int(start), int(end)
+    elif dtype.itemsize == 2 and steps > 1:  # the ends are numbers of the dtype
+        start, end = (ops.full([], v, dtype=dtype).item() for v in (start, end))
+    powers = ops.linspace_fill(steps, start, end, complex128 if dtype.is_complex else float64)
     return finish(_fill_out(ops.pow(base, powers).to(dtype), out), requires_grad)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
-from thalweg.composites.support import wrap_dim
+from thalweg.composites.support import int64, wrap_dim
 from thalweg.frontend.creation import as_tensor, tensor
 
 
@@ -291,9 +291,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"combinations: r must not be negative, got {r}")
     if r == 0:
-        return ops.full([0], 0, dtype=input.dtype)
+        return input[:0].clone()
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.shape[0]), r))
-    if not rows:
-        return ops.full([0, r], 0, dtype=input.dtype)
-    return input[tensor(rows)]
+    return input[tensor(rows) if rows else ops.full([0, r], 0, dtype=int64)]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import thalweg as tw
-from thalweg._registry import ops
 from harness import Sample, array, check
+from thalweg._registry import ops
 
 X = array((3, 4))
 INDEX = np.array([2, 0, 2])
