@@ -110,8 +110,9 @@ void logcumsumexp_grad(GradContext& c) {
   // has been added, and its factors are 0.
   constexpr double kInf = std::numeric_limits<double>::infinity();
   Value none = op<"eq">(y, -kInf), zeros = op_zeros_like(y);
-  Value ratio = op<"where">(none, zeros, op<"exp">(y - shift_by_one(y, dim, false)));
-  // The shift brings a zero in at the end, which a recurrence from the end does not read.
+  // y[k] - y[k + 1], and 0 at the end, which a recurrence from the end does not read.
+  Value growth = shift_by_one(shift_by_one(y, dim, true) - y, dim, false);
+  Value ratio = op<"where">(none, zeros, op<"exp">(growth));
   Value sums = recur(ratio, c.grad(), dim, true);
   c.set(0, op<"where">(none, zeros, sums * op<"exp">(x - y)));
 }

@@ -85,7 +85,7 @@ def _weights(name: str, weights: Tensor | None, count: int) -> Tensor | None:
 @export(function=True, method=True)
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         aweights: Tensor | None = None) -> Tensor:
-    """The covariance matrix of the rows of input: [variables, observations] or one variable.
+    """The covariance matrix of the rows of input: [variables, observations], or the variance of one variable.
 
     fweights: how often each observation occurs (integers); aweights: its importance.
     """
@@ -115,7 +115,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
             norm = total - correction * ops.sum(w * a) / total
         norm = ops.clamp(norm, min=0)
         result = ops.matmul(centred * w, ops.conj(centred.transpose(0, 1))) / norm
-    return result if input.ndim > 1 else result.reshape([])
+    return result.reshape([]) if rows.shape[0] == 1 else result
 
 
 @export(function=True, method=True)

@@ -39,6 +39,8 @@ def test_cummax_cummin():
 
 def test_logcumsumexp():
     check(tw.logcumsumexp, lambda x, dim: np.log(np.exp(x).cumsum(dim)), SAMPLES)
+    large = sample((2, 3), dim=1, low=900, high=902)
+    check(tw.logcumsumexp, lambda x, dim: 900 + np.log(np.exp(x - 900).cumsum(dim)), [large])
     x = tw.tensor([float("-inf"), 0.0, 800.0], requires_grad=True)
     y = tw.logcumsumexp(x, 0)
     y.sum().backward()
