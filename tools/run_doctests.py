@@ -1,9 +1,14 @@
-"""Runs the examples in the docstrings of every module of thalweg. Exits 1 when one fails or none was found."""
+"""Runs the examples in the docstrings of every module of thalweg and in the README. Exits 1 when one fails or none was
+found.
+"""
 
 import doctest
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def module_names(package: str) -> list[str]:
@@ -19,6 +24,10 @@ def main(package: str = "thalweg") -> int:
     for name in module_names(package):
         module = importlib.import_module(name)
         result = doctest.testmod(module, extraglobs={"tw": importlib.import_module(package)}, optionflags=options)
+        tried += result.attempted
+        failed += result.failed
+    if package == "thalweg":
+        result = doctest.testfile(str(README), module_relative=False, optionflags=options)
         tried += result.attempted
         failed += result.failed
     print(f"doctests: {tried} examples, {failed} failed")

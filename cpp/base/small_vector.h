@@ -63,12 +63,15 @@ class SmallVector {
 
   void push_back(T value) {
     if (size_ == capacity_) grow(size_ + 1);
-    new (data_ + size_++) T(std::move(value));
+    new (data_ + size_) T(std::move(value));
+    size_++;
   }
   template <class... Args>
   T& emplace_back(Args&&... args) {
     if (size_ == capacity_) grow(size_ + 1);
-    return *new (data_ + size_++) T(std::forward<Args>(args)...);
+    T* item = new (data_ + size_) T(std::forward<Args>(args)...);
+    size_++;  // only now: a constructor that throws leaves no item
+    return *item;
   }
   void pop_back() { data_[--size_].~T(); }
   void clear() {
@@ -81,7 +84,7 @@ class SmallVector {
   void resize(size_t count, const T& value = T()) {
     reserve(count);
     while (size_ > count) pop_back();
-    while (size_ < count) new (data_ + size_++) T(value);
+    for (; size_ < count; size_++) new (data_ + size_) T(value);
   }
   void assign(size_t count, const T& value) {
     clear();
@@ -90,7 +93,7 @@ class SmallVector {
   template <class Iter>
   void append(Iter first, Iter last) {
     reserve(size_ + static_cast<size_t>(std::distance(first, last)));
-    for (; first != last; ++first) new (data_ + size_++) T(*first);
+    for (; first != last; ++first, size_++) new (data_ + size_) T(*first);
   }
   void insert(T* at, T value) {
     size_t index = at - begin();

@@ -50,7 +50,7 @@ def total(context: Context) -> Sequence[Contender]:
 
 
 # A copy reads and writes once: add moves 3/2 of its bytes, a sum half of them.
-_FLOOR = {"floor_name": "copy", "or_floor": 1 / SHARE, "floor_text": "time of its bytes in a copy"}
+_FLOOR: dict[str, Any] = {"floor_name": "copy", "or_floor": 1 / SHARE, "floor_text": "time of its bytes in a copy"}
 
 ROWS = [
     Row("add 64 MiB", 0.8, add, floor_scale=1.5, **_FLOOR),

@@ -120,14 +120,19 @@ def _from_array(data: Any) -> Tensor:
     return _native.from_numpy(array)
 
 
+_MAX_DEPTH = 64  # of nested sequences, as in NumPy; a list that holds itself has no end
+
+
 def _shape_of(data: Any) -> list[int]:
-    shape = []
+    shape: list[int] = []
     while isinstance(data, (list, tuple, range)):
+        if len(shape) == _MAX_DEPTH:
+            raise ValueError(f"tensor: sequences nested at most {_MAX_DEPTH} deep are wanted, got more")
         shape.append(len(data))
         if not len(data):
             break
         data = data[0]
-    if isinstance(data, Tensor):
+    if isinstance(data, Tensor) or hasattr(data, "__array__"):
         shape.extend(data.shape)
     return shape
 

@@ -47,8 +47,9 @@ class _Formatter:
 
     def __init__(self, values: list, kind: str) -> None:
         self.kind = kind
-        if kind == "float":
-            self._choose_notation([v for v in values if math.isfinite(v) and v != 0])
+        if kind == "float":  # as in PyTorch, zeros, inf and nan do not widen a column
+            values = [v for v in values if math.isfinite(v) and v != 0]
+            self._choose_notation(values)
         self.width = max((len(self.text(v)) for v in values), default=0)
 
     def _choose_notation(self, finite: list[float]) -> None:
@@ -56,9 +57,7 @@ class _Formatter:
         self.integral = all(v == math.floor(v) for v in finite)
         largest, smallest = max(magnitudes, default=1.0), min(magnitudes, default=1.0)
         wide = largest / smallest > 1000.0 or largest > 1e8
-        self.scientific = (wide and (not self.integral or largest > 1e8)) or (not self.integral and smallest < 1e-4)
-        if self.integral and largest <= 1e8:
-            self.scientific = False
+        self.scientific = wide or (not self.integral and smallest < 1e-4)
         if _options["sci_mode"] is not None:
             self.scientific = _options["sci_mode"]
 
@@ -117,7 +116,7 @@ def _layout(nested: Any, formatter: Any, indent: int, rank: int) -> str:
     if not isinstance(nested, list):
         return formatter.padded(nested)
     if rank == 1:
-        items = ["..." if v is None else formatter.padded(v) for v in nested]
+        items = [" ..." if v is None else formatter.padded(v) for v in nested]
         lines, line = [], ""
         for position, item in enumerate(items):
             piece = item if position == len(items) - 1 else item + ", "

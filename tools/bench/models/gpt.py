@@ -16,7 +16,7 @@ def build(fw: Framework) -> Any:
     """The module: token and position embeddings, pre-norm blocks, a head."""
     nn, F = fw.nn, fw.F
 
-    class Block(nn.Module):
+    class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -31,7 +31,7 @@ def build(fw: Framework) -> Any:
             x = x + self.project(attended.transpose(1, 2).reshape(b, t, WIDTH))
             return x + self.down(F.gelu(self.up(self.norm2(x))))
 
-    class GPT(nn.Module):
+    class GPT(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.tokens, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)

@@ -27,7 +27,7 @@ def build(fw: Framework) -> Any:
     """The module."""
     nn, F = fw.nn, fw.F
 
-    class Block(nn.Module):
+    class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self, inputs: int, width: int, stride: int) -> None:
             super().__init__()
             self.conv1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False)
