@@ -47,28 +47,14 @@ device::Operand operand_of(const TensorImpl& tensor) {
   return {tensor.data(), &tensor.sizes, &tensor.strides, tensor.dtype};
 }
 
-// as_strided names places freely, all other views stay within what they look into.
-void check_window(const TensorImpl& input, const ir::Geometry& window) {
-  int64_t last = window.offset;
-  bool overflow = false;
-  for (size_t i = 0; i < window.sizes.size(); i++) {
-    if (window.sizes[i] == 0) return;
-    int64_t step = 0;
-    overflow |= __builtin_mul_overflow(window.sizes[i] - 1, window.strides[i], &step);
-    overflow |= __builtin_add_overflow(last, step, &last);
-  }
-  int64_t held = static_cast<int64_t>(input.storage->size_bytes()) / size_of(input.dtype);
-  TW_CHECK(!overflow && last < held, kRuntime, "as_strided: sizes ", window.sizes, " with strides ", window.strides,
-           " and offset ", window.offset, " leave a storage of ", held, " elements");
-}
-
 // A view where the op has one here, else null.
 Tensor make_view(const ir::OpDef& def, const Tensor& input, const void* attrs, const ir::Meta& meta) {
   ir::Geometry geometry;
   geometry.sizes = meta.sizes;
   if (!def.view(input->geometry(), attrs, &geometry)) return nullptr;
+  // as_strided names places freely, all other views stay within what they look into.
   static const int as_strided = ir::registry().get("as_strided").id;
-  if (def.id == as_strided) check_window(*input, geometry);
+  if (def.id == as_strided) check_window(*input->storage, geometry, meta.dtype, def.name());
   Tensor result = alias(*input, geometry);
   if (result->dtype != meta.dtype) {  // view(dtype): the rule counts the offset in elements of the new dtype
     result->dtype = meta.dtype;

@@ -92,6 +92,18 @@ Scalar item(const TensorImpl& tensor) {
   });
 }
 
+void check_window(const Storage& storage, const ir::Geometry& window, DType dtype, const char* op) {
+  if (numel(window.sizes) == 0) return;
+  int64_t last = window.offset, reach = 0;
+  bool inside = last >= 0;
+  for (size_t i = 0; i < window.sizes.size() && inside; i++)
+    inside = window.strides[i] >= 0 && !__builtin_mul_overflow(window.sizes[i] - 1, window.strides[i], &reach) &&
+             !__builtin_add_overflow(last, reach, &last);
+  TW_CHECK(inside && last < static_cast<int64_t>(storage.size_bytes()) / size_of(dtype), kRuntime, op, ": sizes ",
+           window.sizes, " with strides ", window.strides, " and offset ", window.offset, " leave the storage of ",
+           storage.size_bytes(), " bytes");
+}
+
 void check_writable(const TensorImpl& tensor, const char* op) {
   TW_CHECK(!tensor.storage->read_only, kRuntime, op, ": the tensor's memory is read-only");
   TW_CHECK(tensor.contiguous || !may_overlap(tensor.sizes, tensor.strides), kRuntime, op,

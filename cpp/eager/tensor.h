@@ -79,6 +79,8 @@ Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry);
 // The number in a tensor of one element; throws kValue otherwise.
 Scalar item(const TensorImpl& tensor);
 
+// Throws kRuntime unless every element of such a window lies in the storage.
+void check_window(const Storage& storage, const ir::Geometry& window, DType dtype, const char* op);
 // Throws unless elements of `tensor` may be written one by one: refuses expanded and read-only memory.
 void check_writable(const TensorImpl& tensor, const char* op);
 

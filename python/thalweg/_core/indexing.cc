@@ -138,6 +138,9 @@ void apply_item(Indexer& indexer, const Item& item) {
     indexer.select(eager::item(eager::tensor_of(item.indices)).to_int());
   } else {
     int64_t position = 0;
+    int overflow = 0;
+    if (PyLong_Check(item.object)) PyLong_AsLongLongAndOverflow(item.object, &overflow);
+    TW_CHECK(!overflow, kIndex, "indexing: an index of more than 64 bits is out of range");
     if (!to_int(item.object, &position)) TW_FAIL(kIndex, "indexing: ", Py_TYPE(item.object)->tp_name, " is no index");
     indexer.select(position);
   }

@@ -3,7 +3,9 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "eager/dispatch.h"
 #include "eager/promotion.h"
@@ -96,6 +98,25 @@ Scalar to_scalar(const pb::object& number) {
   return Scalar(number.cast<double>());
 }
 
+// A number as an element; unsigned integers wrap small negative ones, as in PyTorch.
+template <class T>
+T element_of(const Scalar& scalar, DType dtype) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    constexpr double kHighest = static_cast<double>(std::numeric_limits<T>::max());
+    constexpr double kLowest = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -kHighest;
+    // The largest int64 is no double: what rounds up to 2^63 does not fit.
+    bool fits = scalar.is_integral() && sizeof(T) == 8;
+    if (!fits) {
+      double value = std::trunc(scalar.to_double());
+      fits = value >= kLowest && (sizeof(T) == 8 ? value < kHighest : value <= kHighest);
+    }
+    TW_CHECK(fits, kRuntime, "tensor: ", scalar, " does not fit the dtype ", dtype);
+  }
+  if constexpr (!is_complex_type<T>)
+    TW_CHECK(scalar.kind() != DTypeKind::kComplex, kRuntime, "tensor: a complex number does not fit the dtype ", dtype);
+  return scalar.to<T>();
+}
+
 // Python (or NumPy) numbers in row-major order; the highest kind among them decides the dtype.
 Tensor from_values(const pb::list& values, const std::vector<int64_t>& shape, std::optional<DType> wanted) {
   std::vector<Scalar> scalars;
@@ -116,7 +137,7 @@ Tensor from_values(const pb::list& values, const std::vector<int64_t>& shape, st
   Tensor result = eager::empty(Dims(shape.begin(), shape.end()), wanted.value_or(default_dtype(kind)));
   dispatch_all(result->dtype, "tensor", [&]<class T>() {
     auto* out = static_cast<T*>(result->data());
-    for (const Scalar& scalar : scalars) *out++ = scalar.to<T>();
+    for (const Scalar& scalar : scalars) *out++ = element_of<T>(scalar, result->dtype);
   });
   return result;
 }
@@ -160,12 +181,9 @@ Tensor from_bytes(const pb::bytes& data, const std::vector<int64_t>& size, DType
 void set_geometry(const Tensor& tensor, const Tensor& source, int64_t offset, const std::vector<int64_t>& size,
                   const std::vector<int64_t>& stride) {
   ir::Geometry geometry{Dims(size.begin(), size.end()), Dims(stride.begin(), stride.end()), offset};
-  int64_t last = offset;
-  for (size_t i = 0; i < size.size(); i++) last += (size[i] - 1) * stride[i];
-  if (numel(geometry.sizes) > 0)
-    TW_CHECK(offset >= 0 && last < static_cast<int64_t>(source->storage->size_bytes()) / size_of(tensor->dtype), kRuntime,
-             "set_: sizes ", size, " with strides ", stride, " and offset ", offset, " leave the storage of ",
-             source->storage->size_bytes(), " bytes");
+  TW_CHECK(size.size() == stride.size(), kValue, "set_: size and stride must have one length, got ", size, " and ",
+           stride);
+  eager::check_window(*source->storage, geometry, tensor->dtype, "set_");
   tensor->storage = source->storage;
   tensor->set_geometry(std::move(geometry));
 }
@@ -190,11 +208,14 @@ void bind_memory(pb::module_& m) {
   });
   m.def("empty_strided", [](const std::vector<int64_t>& size, const std::vector<int64_t>& stride, DType dtype) {
     TW_CHECK(size.size() == stride.size(), kValue, "empty_strided: size and stride must have one length");
-    int64_t span = 1;
-    Dims sizes(size.begin(), size.end());
-    for (size_t i = 0; i < size.size(); i++) span += (size[i] - 1) * stride[i];
-    Tensor flat = eager::empty({numel(sizes) ? span : 0}, dtype);
-    flat->set_geometry({sizes, Dims(stride.begin(), stride.end()), 0});
+    ir::Geometry window{Dims(size.begin(), size.end()), Dims(stride.begin(), stride.end()), 0};
+    int64_t span = 1, reach = 0;
+    for (size_t i = 0; i < size.size(); i++)
+      TW_CHECK(stride[i] >= 0 && !__builtin_mul_overflow(size[i] - 1, stride[i], &reach) &&
+                   !__builtin_add_overflow(span, reach, &span),
+               kValue, "empty_strided: strides that memory can hold are wanted, got ", stride);
+    Tensor flat = eager::empty({numel(window.sizes) ? span : 0}, dtype);
+    flat->set_geometry(std::move(window));
     return flat;
   });
   m.def("to_bytes", to_bytes);
