@@ -60,13 +60,14 @@ class PythonNode final : public eager::Node {
 
 NodeHandle make_node(pb::object context, const std::string& name, const std::vector<Tensor>& inputs,
                      bool materialize) {
-  auto* node = new PythonNode(std::move(context), name);
+  Ref<PythonNode> node(new PythonNode(std::move(context), name));
+  eager::remember_origin(*node);
   node->materialize = materialize;
   for (const Tensor& input : inputs) {
     node->edges.push_back(eager::gradient_edge(*input));
     node->inputs.push_back({input->dtype, input->sizes});
   }
-  return {Ref<eager::Node>(node)};
+  return {node};
 }
 
 void add_output(const NodeHandle& handle, const Tensor& output, bool differentiable) {
