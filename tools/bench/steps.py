@@ -38,7 +38,7 @@ def _contenders(model_file: ModuleType, layouts: Sequence[str]) -> Callable[[Con
 
         def start(fw: Framework) -> Callable[[], Any]:
             step = training_step(fw, model_file)
-            losses.append([float(step()) for _ in range(CHECKED_STEPS)])
+            losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
             return step
 
         ours, theirs = context.ours(start), start(torch_fw)
