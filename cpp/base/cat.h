@@ -31,8 +31,11 @@ void append_text(std::string& out, T value) {
 
 // Lists print as Python prints them: [2, 3].
 template <class List>
-  requires requires(const List& list) { list.begin(); list.end(); list.size(); } &&
-           (!std::is_convertible_v<const List&, std::string_view>)
+  requires requires(const List& list) {
+    list.begin();
+    list.end();
+    list.size();
+  } && (!std::is_convertible_v<const List&, std::string_view>)
 void append_text(std::string& out, const List& list) {
   out += '[';
   bool first = true;

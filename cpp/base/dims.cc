@@ -56,7 +56,8 @@ bool may_overlap(const Dims& sizes, const Dims& strides) {
 
 int64_t wrap_dim(int64_t dim, int64_t rank, const char* op) {
   int64_t limit = rank == 0 ? 1 : rank;
-  TW_CHECK(dim >= -limit && dim < limit, kIndex, op, ": dim must be in [", -limit, ", ", limit - 1, "], got ", dim);
+  TW_CHECK(dim >= -limit && dim < limit, kIndex, op, ": dim must be in [", -limit, ", ", limit - 1, "], got ",
+           dim);
   return dim < 0 ? dim + limit : dim;
 }
 
@@ -92,8 +93,8 @@ bool view_strides(const Dims& sizes, const Dims& strides, const Dims& target, Di
     return true;
   }
   *target_strides = Dims(target.size());
-  // Walk from the last dim: each maximal run of source dims that lies evenly in memory must be covered exactly by
-  // a run of target dims.
+  // Walk from the last dim: each maximal run of source dims that lies evenly in memory must be covered
+  // exactly by a run of target dims.
   int64_t at = static_cast<int64_t>(target.size()) - 1;
   int64_t base = sizes.empty() ? 1 : strides.back();
   int64_t source_count = 1, target_count = 1;

@@ -25,8 +25,8 @@ Dims wrap_dims(const Dims& dims, int64_t rank, const char* op);
 // NumPy's broadcasting of two shapes; throws kValue naming `op` and both shapes.
 Dims broadcast_sizes(const Dims& a, const Dims& b, const char* op);
 
-// Memory positions of a strided view: where `sizes` with `strides` can be seen as `target` without a copy, writes
-// the strides of that view and returns true.
+// Memory positions of a strided view: where `sizes` with `strides` can be seen as `target` without a copy,
+// writes the strides of that view and returns true.
 bool view_strides(const Dims& sizes, const Dims& strides, const Dims& target, Dims* target_strides);
 // Replaces one -1 in `target` by what makes its product `count`; throws kValue naming `op`.
 Dims infer_size(const Dims& target, int64_t count, const char* op);

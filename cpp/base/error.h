@@ -38,24 +38,25 @@ class Error : public std::runtime_error {
 };
 
 [[noreturn]] void throw_error(ErrorKind kind, std::string message);
-[[noreturn]] void throw_assertion(const char* file, int line, const char* expression, const std::string& values);
+[[noreturn]] void throw_assertion(const char* file, int line, const char* expression,
+                                  const std::string& values);
 
 }  // namespace tw
 
 // TW_CHECK(dim < rank, kIndex, "sum: dim must be below ", rank, ", got ", dim)
-#define TW_CHECK(condition, kind, ...)                                                  \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::tw::throw_error(::tw::ErrorKind::kind, ::tw::cat(__VA_ARGS__));                 \
+#define TW_CHECK(condition, kind, ...)                                  \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::tw::throw_error(::tw::ErrorKind::kind, ::tw::cat(__VA_ARGS__)); \
   } while (false)
 
 #define TW_FAIL(kind, ...) ::tw::throw_error(::tw::ErrorKind::kind, ::tw::cat(__VA_ARGS__))
 
 // An invariant of our own: TW_ASSERT(n, ==, m) prints both values and asks for a report.
-#define TW_ASSERT(a, op, b)                                                             \
-  do {                                                                                  \
-    auto&& tw_a = (a);                                                                  \
-    auto&& tw_b = (b);                                                                  \
-    if (!(tw_a op tw_b)) [[unlikely]]                                                   \
+#define TW_ASSERT(a, op, b)                                                                         \
+  do {                                                                                              \
+    auto&& tw_a = (a);                                                                              \
+    auto&& tw_b = (b);                                                                              \
+    if (!(tw_a op tw_b)) [[unlikely]]                                                               \
       ::tw::throw_assertion(__FILE__, __LINE__, #a " " #op " " #b, ::tw::cat(tw_a, " and ", tw_b)); \
   } while (false)

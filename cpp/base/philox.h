@@ -1,7 +1,8 @@
-// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based generator.
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based
+// generator.
 //
-// Random ops draw element i of draw d under seed s as block (i / 4, d) of key s, lane i % 4, so that the numbers do
-// not depend on threads, placement or the order in which elements are made.
+// Random ops draw element i of draw d under seed s as block (i / 4, d) of key s, lane i % 4, so that the
+// numbers do not depend on threads, placement or the order in which elements are made.
 #pragma once
 
 #include <array>

@@ -17,19 +17,27 @@ void set_default_float(DType dtype) {
 
 DType default_dtype(DTypeKind kind) {
   switch (kind) {
-    case DTypeKind::kBool: return DType::kBool;
-    case DTypeKind::kInt: return DType::kInt64;
-    case DTypeKind::kFloat: return default_float();
-    default: return complex_of(default_float());
+    case DTypeKind::kBool:
+      return DType::kBool;
+    case DTypeKind::kInt:
+      return DType::kInt64;
+    case DTypeKind::kFloat:
+      return default_float();
+    default:
+      return complex_of(default_float());
   }
 }
 
 void append_text(std::string& out, const Scalar& value) {
   switch (value.kind()) {
-    case DTypeKind::kBool: return append_text(out, value.to_bool());
-    case DTypeKind::kInt: return append_text(out, value.to_int());
-    case DTypeKind::kFloat: return append_text(out, value.to_double());
-    default: out += cat("(", value.to_complex().real(), "+", value.to_complex().imag(), "j)");
+    case DTypeKind::kBool:
+      return append_text(out, value.to_bool());
+    case DTypeKind::kInt:
+      return append_text(out, value.to_int());
+    case DTypeKind::kFloat:
+      return append_text(out, value.to_double());
+    default:
+      out += cat("(", value.to_complex().real(), "+", value.to_complex().imag(), "j)");
   }
 }
 

@@ -26,11 +26,16 @@ class Scalar {
 
   template <class T>
   T to() const {
-    if constexpr (std::is_same_v<T, bool>) return to_bool();
-    else if constexpr (is_complex_type<T>) return T(to_complex());
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(to_int());
-    else if constexpr (is_half_type<T>) return T(static_cast<float>(to_double()));
-    else return static_cast<T>(to_double());
+    if constexpr (std::is_same_v<T, bool>)
+      return to_bool();
+    else if constexpr (is_complex_type<T>)
+      return T(to_complex());
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(to_int());
+    else if constexpr (is_half_type<T>)
+      return T(static_cast<float>(to_double()));
+    else
+      return static_cast<T>(to_double());
   }
 
   friend bool operator==(const Scalar& a, const Scalar& b) {

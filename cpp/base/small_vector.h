@@ -107,7 +107,8 @@ class SmallVector {
 
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
     if (a.size_ != b.size_) return false;
-    for (unsigned i = 0; i < a.size_; i++)  // a handful of items: a loop beats the memcmp that std::equal calls
+    for (unsigned i = 0; i < a.size_;
+         i++)  // a handful of items: a loop beats the memcmp that std::equal calls
       if (!(a.data_[i] == b.data_[i])) return false;
     return true;
   }

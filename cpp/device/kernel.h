@@ -1,11 +1,11 @@
-// What a kernel sees: typed, strided operands and the op's attributes. Kernels know nothing of tensors, tapes or
-// graphs; eager dispatch and the runtime both call them through this interface.
+// What a kernel sees: typed, strided operands and the op's attributes. Kernels know nothing of tensors, tapes
+// or graphs; eager dispatch and the runtime both call them through this interface.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <string>
 
 #include "base/dims.h"
 #include "base/dtype.h"
@@ -13,8 +13,8 @@
 
 namespace tw::device {
 
-// A strided array in memory; `sizes` and `strides` (in elements) belong to the caller. `data` already points at the
-// first element. An optional input that was not given is not present().
+// A strided array in memory; `sizes` and `strides` (in elements) belong to the caller. `data` already points
+// at the first element. An optional input that was not given is not present().
 struct Operand {
   void* data = nullptr;
   const Dims* sizes = nullptr;
@@ -38,7 +38,8 @@ class KernelContext {
   std::span<const Operand> inputs;  // in schema order, lists flattened
   std::span<Operand> outputs;
   const void* attributes = nullptr;
-  // Where each tensor parameter's operands begin in `inputs`; entry [n] is the end. Only for ops with list inputs.
+  // Where each tensor parameter's operands begin in `inputs`; entry [n] is the end. Only for ops with list
+  // inputs.
   std::span<const int> input_starts;
   const char* op = "";
   // For ops whose output sizes depend on data: gives output `i` contiguous memory of these sizes.

@@ -21,8 +21,8 @@ constexpr int64_t kUnlockBytes = 256 * 1024;
 
 class EagerEmitter final : public ir::Emitter {
  public:
-  void apply(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, void* attrs,
-             ir::Values* outputs) override {
+  void apply(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+             void* attrs, ir::Values* outputs) override {
     dispatch(def, inputs, starts, attrs, outputs);
   }
   ir::Value number(const Scalar& value) override { return number_operand(value); }
@@ -108,8 +108,8 @@ void initialize() {
   }
 }
 
-void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
-           ir::InferContext& context) {
+void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+           const void* attrs, ir::InferContext& context) {
   static_assert(sizeof(ir::Value) == sizeof(const ir::ValueImpl*));
   context.op = def.name();
   context.inputs = {reinterpret_cast<const ir::ValueImpl* const*>(inputs.data()), inputs.size()};
@@ -126,18 +126,22 @@ void fill_random_key(const ir::OpDef& def, void* attrs) {
 
 ir::Value number_operand(const Scalar& value) {
   switch (value.kind()) {
-    case DTypeKind::kBool: return wrapped_number(value, DType::kBool);
-    case DTypeKind::kInt: return wrapped_number(value, DType::kInt64);
-    case DTypeKind::kFloat: return wrapped_number(value, DType::kFloat64);
-    default: return wrapped_number(value, DType::kComplex128);
+    case DTypeKind::kBool:
+      return wrapped_number(value, DType::kBool);
+    case DTypeKind::kInt:
+      return wrapped_number(value, DType::kInt64);
+    case DTypeKind::kFloat:
+      return wrapped_number(value, DType::kFloat64);
+    default:
+      return wrapped_number(value, DType::kComplex128);
   }
 }
 
 bool has_kernel(const ir::OpDef& def) { return g_kernels[def.id] != nullptr; }
 void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
 
-void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
-            std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
+void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+            const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
   SmallVector<device::Operand, 6> in;
   SmallVector<device::Operand, 2> out;
   int64_t bytes = 0;
@@ -151,20 +155,25 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<c
   }
   for (size_t i = 0; i < outputs.size(); i++) {
     if (outputs[i]) bytes += static_cast<int64_t>(outputs[i]->storage->size_bytes());
-    out.push_back(outputs[i] ? operand_of(*outputs[i]) : device::Operand{nullptr, nullptr, nullptr, metas[i].dtype});
+    out.push_back(outputs[i] ? operand_of(*outputs[i])
+                             : device::Operand{nullptr, nullptr, nullptr, metas[i].dtype});
   }
   auto allocate = [&](int i, const Dims& sizes) {
     outputs[i] = empty(sizes, out[i].dtype);
     out[i] = operand_of(*outputs[i]);
   };
-  device::KernelContext context{std::span(in.data(), in.size()), std::span(out.data(), out.size()), attrs, starts,
-                                def.name(), FunctionRef<void(int, const Dims&)>(allocate)};
+  device::KernelContext context{std::span(in.data(), in.size()),
+                                std::span(out.data(), out.size()),
+                                attrs,
+                                starts,
+                                def.name(),
+                                FunctionRef<void(int, const Dims&)>(allocate)};
   Unlocked unlocked(bytes);
   g_kernels[def.id](context);
 }
 
-void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts, void* attrs,
-              ir::Values* outputs) {
+void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
+              void* attrs, ir::Values* outputs) {
   std::span<const ir::Value> inputs = given;
   InputList cast, promoted, converted;
   if (modes().autocast && autocast_inputs(def, inputs, &cast)) inputs = {cast.data(), cast.size()};

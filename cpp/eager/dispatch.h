@@ -11,10 +11,10 @@ namespace tw::eager {
 // Sets up registry, kernels and the default emitter. Called once while the library is loaded.
 void initialize();
 
-// `inputs` in schema order, lists flattened (null for absent ones); `starts` only for ops with lists. `attrs` may be
-// changed: random ops get their key.
-void dispatch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, void* attrs,
-              ir::Values* outputs);
+// `inputs` in schema order, lists flattened (null for absent ones); `starts` only for ops with lists. `attrs`
+// may be changed: random ops get their key.
+void dispatch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+              void* attrs, ir::Values* outputs);
 // The same, writing the result into inputs[0] (name_ of Python). Throws where that is not allowed.
 void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
                       void* attrs);
@@ -25,18 +25,18 @@ void add_inplace(TensorImpl& sum, const Tensor& other);
 ir::Value number_operand(const Scalar& value);
 
 // The steps of dispatch, for the in-place way and for tests.
-void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
-           ir::InferContext& context);
+void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+           const void* attrs, ir::InferContext& context);
 void fill_random_key(const ir::OpDef& def, void* attrs);
-// Runs the kernel alone: inputs are ready, outputs allocated, save those of ops with data-dependent sizes, which are
-// null and made by the kernel.
-void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs,
-            std::span<const ir::Meta> metas, std::span<Tensor> outputs);
+// Runs the kernel alone: inputs are ready, outputs allocated, save those of ops with data-dependent sizes,
+// which are null and made by the kernel.
+void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+            const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs);
 bool has_kernel(const ir::OpDef& def);
 
 // Let the interpreter lock go around kernels that take long. The binding supplies both.
 struct LockHooks {
-  void* (*release)() = nullptr;      // null result: this thread does not hold the lock
+  void* (*release)() = nullptr;  // null result: this thread does not hold the lock
   void (*acquire)(void*) = nullptr;
 };
 void set_lock_hooks(LockHooks hooks);

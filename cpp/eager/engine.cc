@@ -13,8 +13,8 @@ namespace tw::eager {
 
 namespace {
 
-// One backward run at a time in the process: nodes carry scratch fields of the run that visits them. Recursive,
-// because a hook or a custom function may start a run of its own.
+// One backward run at a time in the process: nodes carry scratch fields of the run that visits them.
+// Recursive, because a hook or a custom function may start a run of its own.
 std::recursive_mutex g_engine;
 uint64_t g_run = 0;
 
@@ -100,7 +100,8 @@ void Run::capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& ro
 
 Entry& Run::entry_of(const Ref<Node>& node) {
   if (node->run == id_) return entries_[node->slot];
-  entries_.push_back({node, std::vector<Tensor>(std::max<size_t>(node->outputs.size(), 1)), node->run, node->slot});
+  entries_.push_back(
+      {node, std::vector<Tensor>(std::max<size_t>(node->outputs.size(), 1)), node->run, node->slot});
   node->run = id_;
   node->slot = static_cast<int>(entries_.size()) - 1;
   heap_.push_back({node->sequence, node->slot});
@@ -113,8 +114,8 @@ void Run::send(const Edge& edge, Tensor grad) {
   Tensor& sum = entry_of(edge.node).grads[edge.input_nr];
   if (!sum) {
     sum = std::move(grad);
-  } else if (!options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 && sum->contiguous &&
-             sum->dtype == grad->dtype && sum->sizes == grad->sizes) {
+  } else if (!options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 &&
+             sum->contiguous && sum->dtype == grad->dtype && sum->sizes == grad->sizes) {
     add_inplace(*sum, grad);
   } else {
     sum = as_tensor(ir::Value(sum) + ir::Value(grad));
@@ -126,7 +127,8 @@ void Run::check_grads(const Node& node, const std::vector<Tensor>& grads) {
   for (size_t i = 0; i < grads.size(); i++) {
     if (!grads[i] || !is_float(grads[i]->dtype)) continue;
     ir::Value bad = ir::op<"any">(ir::op<"isnan">(ir::Value(grads[i])));
-    TW_CHECK(!item(tensor_of(bad)).to_bool(), kRuntime, node.name(), ": backward returned nan in gradient ", i);
+    TW_CHECK(!item(tensor_of(bad)).to_bool(), kRuntime, node.name(), ": backward returned nan in gradient ",
+             i);
   }
 }
 
@@ -192,8 +194,8 @@ Tensor seed_gradient(const Tensor& output, const Tensor& given) {
   }
   TW_CHECK(output->count() == 1, kRuntime,
            "backward: without a gradient the output must have one element, got shape ", output->sizes);
-  TW_CHECK(!is_complex(output->dtype), kRuntime,
-           "backward: without a gradient the output must be real, got ", output->dtype);
+  TW_CHECK(!is_complex(output->dtype), kRuntime, "backward: without a gradient the output must be real, got ",
+           output->dtype);
   return as_tensor(ir::op<"full">(output->sizes, 1, output->dtype));
 }
 
@@ -216,8 +218,9 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
   run.execute();
   if (!options.accumulate && !options.allow_unused)
     for (const Tensor& grad : run.captured)
-      TW_CHECK(grad, kRuntime,
-               "grad: one of the inputs was not used to compute the outputs; pass allow_unused=True to get None");
+      TW_CHECK(
+          grad, kRuntime,
+          "grad: one of the inputs was not used to compute the outputs; pass allow_unused=True to get None");
   return std::move(run.captured);
 }
 

@@ -14,9 +14,9 @@ struct BackwardOptions {
   bool accumulate = true;  // into the .grad of leaves; false: only return the gradients of `inputs`
 };
 
-// Gradients of `outputs`, weighed by `grads` (null entries mean ones, for outputs of one element). With `inputs`
-// non-empty only what leads to them runs; returns their gradients when not accumulating (null where unused, or throws
-// kRuntime unless allow_unused). Runs of several threads follow one another.
+// Gradients of `outputs`, weighed by `grads` (null entries mean ones, for outputs of one element). With
+// `inputs` non-empty only what leads to them runs; returns their gradients when not accumulating (null where
+// unused, or throws kRuntime unless allow_unused). Runs of several threads follow one another.
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, BackwardOptions options);
 

@@ -1,5 +1,5 @@
-// Objects of one class that are made and dropped all the time (tensors, tape nodes) recycle their memory through a
-// list of this thread: a few nanoseconds instead of a malloc.
+// Objects of one class that are made and dropped all the time (tensors, tape nodes) recycle their memory
+// through a list of this thread: a few nanoseconds instead of a malloc.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ class FreeListed {
     int count;
     bool closed;
   };
-  // Empties the list when its thread ends. Apart from the list, whose every use would else check for construction.
+  // Empties the list when its thread ends. Apart from the list, whose every use would else check for
+  // construction.
   struct Cleaner {
     bool touched = false;
     ~Cleaner() {

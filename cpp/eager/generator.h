@@ -1,4 +1,5 @@
-// The source of random keys: counts draws, so that the same seed gives the same numbers in the same order of calls.
+// The source of random keys: counts draws, so that the same seed gives the same numbers in the same order of
+// calls.
 #pragma once
 
 #include <mutex>

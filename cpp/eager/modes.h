@@ -13,8 +13,8 @@ struct Modes {
   bool anomaly = false;
 };
 
-// Of this thread. Defined in modes.cc: an inline variable would be another one in every shared library that hides its
-// symbols.
+// Of this thread. Defined in modes.cc: an inline variable would be another one in every shared library that
+// hides its symbols.
 extern constinit thread_local Modes t_modes __attribute__((tls_model("initial-exec")));
 inline Modes& modes() { return t_modes; }
 

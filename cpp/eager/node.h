@@ -1,7 +1,7 @@
 // The tape: nodes that know how to push gradients back, and edges to the nodes that made their inputs.
 //
-// Edges always lead from a node to older ones (a smaller sequence number). The engine relies on it: taking nodes
-// newest first visits each one after all that feed gradients to it.
+// Edges always lead from a node to older ones (a smaller sequence number). The engine relies on it: taking
+// nodes newest first visits each one after all that feed gradients to it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ struct Edge {
   uint32_t input_nr = 0;
 };
 
-// Python callbacks on a node (backward hooks of modules, register_hook on grad_fn); the binding implements it.
+// Python callbacks on a node (backward hooks of modules, register_hook on grad_fn); the binding implements
+// it.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;
@@ -68,7 +69,8 @@ class AccumulateGrad final : public Node {
   TensorImpl* leaf_;
 };
 
-// In anomaly mode a node remembers where its op was called; the binding supplies the text of the user's stack.
+// In anomaly mode a node remembers where its op was called; the binding supplies the text of the user's
+// stack.
 void set_origin_provider(std::string (*provider)());
 void remember_origin(Node& node);
 

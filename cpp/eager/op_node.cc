@@ -62,9 +62,10 @@ class OpGradContext final : public ir::GradContext {
 };
 
 void OpNode::backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) {
-  TW_CHECK(!released_, kRuntime, def_.name(),
-           ": backward has already run through this graph and freed what it saved; pass retain_graph=True to the "
-           "first backward to run it again");
+  TW_CHECK(
+      !released_, kRuntime, def_.name(),
+      ": backward has already run through this graph and freed what it saved; pass retain_graph=True to the "
+      "first backward to run it again");
   TW_CHECK(def_.grad, kRuntime, def_.name(), " has no gradient: ", def_.no_grad_reason);
   bool any = false;
   for (const Tensor& grad : grads) any |= static_cast<bool>(grad);

@@ -25,8 +25,8 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   bool released_ = false;
 };
 
-// Puts `def` on the tape when one of its inputs needs a gradient. Two steps, so that an in-place op can look at its
-// inputs before it writes.
+// Puts `def` on the tape when one of its inputs needs a gradient. Two steps, so that an in-place op can look
+// at its inputs before it writes.
 class Recorder {
  public:
   Recorder(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts);

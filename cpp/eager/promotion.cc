@@ -75,7 +75,8 @@ DType common_dtype(const ir::OpDef& def, const InputList& concerned) {
 bool promote_inputs(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
                     InputList* out) {
   DType common = DType::kFloat32;
-  if (all_agree(inputs, &common) && (def.promotion != ir::Promotion::kFloat || kind_of(common) > DTypeKind::kInt))
+  if (all_agree(inputs, &common) &&
+      (def.promotion != ir::Promotion::kFloat || kind_of(common) > DTypeKind::kInt))
     return false;
   InputList counted;
   for (size_t i = 0; i < inputs.size(); i++)
@@ -86,8 +87,9 @@ bool promote_inputs(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!inputs[i] || !concerned(def, static_cast<int>(i), starts)) continue;
     if (inputs[i]->dtype == common) continue;
-    TW_CHECK(def.promotion != ir::Promotion::kLikeFirst || !is_complex(inputs[i]->dtype) || is_complex(common), kRuntime,
-             def.name(), ": a complex value cannot be converted to dtype ", common);
+    TW_CHECK(
+        def.promotion != ir::Promotion::kLikeFirst || !is_complex(inputs[i]->dtype) || is_complex(common),
+        kRuntime, def.name(), ": a complex value cannot be converted to dtype ", common);
     (*out)[i] = cast(inputs[i], common);
   }
   return true;
@@ -113,7 +115,8 @@ bool autocast_inputs(const ir::OpDef& def, std::span<const ir::Value> inputs, In
   return true;
 }
 
-bool cast_to_attribute(const ir::OpDef& def, std::span<const ir::Value> inputs, const void* attrs, InputList* out) {
+bool cast_to_attribute(const ir::OpDef& def, std::span<const ir::Value> inputs, const void* attrs,
+                       InputList* out) {
   const void* field = static_cast<const char*>(attrs) + def.input_dtype_offset;
   const auto& dtype = *static_cast<const std::optional<DType>*>(field);
   if (!dtype || *dtype == inputs[0]->dtype) return false;

@@ -11,7 +11,8 @@ class SavedTensor {
   // An output of the node that saves it is kept off the tape, or node and tensor would own each other.
   SavedTensor(const Tensor& tensor, bool is_output);
 
-  // Throws kRuntime when an in-place op has changed the tensor since. `owner` is the node that made an output.
+  // Throws kRuntime when an in-place op has changed the tensor since. `owner` is the node that made an
+  // output.
   Tensor unpack(const Ref<Node>& owner, const char* op) const;
   void reset() { tensor_ = nullptr; }
   explicit operator bool() const { return static_cast<bool>(tensor_); }

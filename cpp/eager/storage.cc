@@ -15,7 +15,9 @@ device::Backend& backend_of(device::Device device) {
 }  // namespace
 
 Storage::Storage(device::Device device, size_t size_bytes)
-    : device_(device), data_(backend_of(device).allocate(size_bytes, device.index)), size_bytes_(size_bytes) {}
+    : device_(device),
+      data_(backend_of(device).allocate(size_bytes, device.index)),
+      size_bytes_(size_bytes) {}
 
 Storage::Storage(device::Device device, void* data, size_t size_bytes, std::function<void()> release)
     : device_(device), data_(data), size_bytes_(size_bytes), release_(std::move(release)), foreign_(true) {}

@@ -13,7 +13,8 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
  public:
   // Memory of a backend's allocator.
   Storage(device::Device device, size_t size_bytes);
-  // Memory that somebody else owns (a NumPy array, a DLPack tensor); `release` runs when the last tensor is gone.
+  // Memory that somebody else owns (a NumPy array, a DLPack tensor); `release` runs when the last tensor is
+  // gone.
   Storage(device::Device device, void* data, size_t size_bytes, std::function<void()> release);
   ~Storage() override;
 

@@ -25,8 +25,8 @@ void TensorImpl::set_geometry(ir::Geometry geometry) {
 
 Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
   int64_t count = numel(sizes), size_bytes = 0;
-  TW_CHECK(!__builtin_mul_overflow(count, size_of(dtype), &size_bytes), kOutOfMemory,
-           "a tensor of shape ", sizes, " and dtype ", dtype, " does not fit the address space");
+  TW_CHECK(!__builtin_mul_overflow(count, size_of(dtype), &size_bytes), kOutOfMemory, "a tensor of shape ",
+           sizes, " and dtype ", dtype, " does not fit the address space");
   Tensor result(new TensorImpl);
   result->storage = make_ref<Storage>(device, static_cast<size_t>(size_bytes));
   result->dtype = dtype;
@@ -50,8 +50,10 @@ const Tensor& wrapped_number(const Scalar& value, DType dtype) {
   };
   constexpr int kEntries = 256;
   static thread_local std::unique_ptr<Entry[]> cache(new Entry[kEntries]);
-  uint64_t bits = value.kind() == DTypeKind::kComplex ? std::bit_cast<uint64_t>(value.to_complex().imag()) : 0;
-  bits ^= value.is_integral() ? static_cast<uint64_t>(value.to_int()) : std::bit_cast<uint64_t>(value.to_double());
+  uint64_t bits =
+      value.kind() == DTypeKind::kComplex ? std::bit_cast<uint64_t>(value.to_complex().imag()) : 0;
+  bits ^= value.is_integral() ? static_cast<uint64_t>(value.to_int())
+                              : std::bit_cast<uint64_t>(value.to_double());
   uint64_t hash = (bits + static_cast<uint64_t>(dtype)) * 0x9E3779B97F4A7C15;
   Entry& entry = cache[hash >> 56];
   // Bitwise: -0.0 equals 0.0 but is another number, and NaN equals nothing.
@@ -82,13 +84,18 @@ Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
 }
 
 Scalar item(const TensorImpl& tensor) {
-  TW_CHECK(tensor.count() == 1, kRuntime, "item: a tensor of one element is wanted, got shape ", tensor.sizes);
+  TW_CHECK(tensor.count() == 1, kRuntime, "item: a tensor of one element is wanted, got shape ",
+           tensor.sizes);
   return dispatch_all(tensor.dtype, "item", [&]<class T>() -> Scalar {
     T value = *static_cast<const T*>(tensor.data());
-    if constexpr (std::is_same_v<T, bool>) return Scalar(*static_cast<const uint8_t*>(tensor.data()) != 0);
-    else if constexpr (is_complex_type<T>) return Scalar(complex128(value));
-    else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(value));
-    else return Scalar(static_cast<double>(value));
+    if constexpr (std::is_same_v<T, bool>)
+      return Scalar(*static_cast<const uint8_t*>(tensor.data()) != 0);
+    else if constexpr (is_complex_type<T>)
+      return Scalar(complex128(value));
+    else if constexpr (std::is_integral_v<T>)
+      return Scalar(static_cast<int64_t>(value));
+    else
+      return Scalar(static_cast<double>(value));
   });
 }
 
@@ -97,18 +104,19 @@ void check_window(const Storage& storage, const ir::Geometry& window, DType dtyp
   int64_t last = window.offset, reach = 0;
   bool inside = last >= 0;
   for (size_t i = 0; i < window.sizes.size() && inside; i++)
-    inside = window.strides[i] >= 0 && !__builtin_mul_overflow(window.sizes[i] - 1, window.strides[i], &reach) &&
+    inside = window.strides[i] >= 0 &&
+             !__builtin_mul_overflow(window.sizes[i] - 1, window.strides[i], &reach) &&
              !__builtin_add_overflow(last, reach, &last);
-  TW_CHECK(inside && last < static_cast<int64_t>(storage.size_bytes()) / size_of(dtype), kRuntime, op, ": sizes ",
-           window.sizes, " with strides ", window.strides, " and offset ", window.offset, " leave the storage of ",
-           storage.size_bytes(), " bytes");
+  TW_CHECK(inside && last < static_cast<int64_t>(storage.size_bytes()) / size_of(dtype), kRuntime, op,
+           ": sizes ", window.sizes, " with strides ", window.strides, " and offset ", window.offset,
+           " leave the storage of ", storage.size_bytes(), " bytes");
 }
 
 void check_writable(const TensorImpl& tensor, const char* op) {
   TW_CHECK(!tensor.storage->read_only, kRuntime, op, ": the tensor's memory is read-only");
   TW_CHECK(tensor.contiguous || !may_overlap(tensor.sizes, tensor.strides), kRuntime, op,
-           ": several elements of the written tensor share one memory location (shape ", tensor.sizes, ", strides ",
-           tensor.strides, "); clone() it first");
+           ": several elements of the written tensor share one memory location (shape ", tensor.sizes,
+           ", strides ", tensor.strides, "); clone() it first");
 }
 
 }  // namespace tw::eager

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "base/scalar.h"
 #include "eager/storage.h"
 #include "ir/value.h"
-#include "base/scalar.h"
 #include "ir/view.h"
 
 namespace tw::eager {
@@ -25,8 +25,8 @@ class TensorHooks {
 
 // A view keeps the tensor it looks into, so that writing to one of them can rewrite the history of both.
 struct ViewInfo {
-  Tensor base;                // never itself a view
-  uint32_t version = 0;       // of the storage when grad_fn was last right
+  Tensor base;                     // never itself a view
+  uint32_t version = 0;            // of the storage when grad_fn was last right
   bool made_without_grad = false;  // under no_grad: writing to it with grad mode on would lose history
 };
 
@@ -40,8 +40,8 @@ class TensorImpl final : public ir::ValueImpl, public FreeListed<TensorImpl> {
   int64_t offset = 0;      // in elements
   bool contiguous = true;  // in row-major order
 
-  // Tape. A leaf has `requires_grad`; a result has `grad_fn` and the number of its output there. Read grad_fn with
-  // gradient_edge() or grad_fn_of(): that of a view may be out of date.
+  // Tape. A leaf has `requires_grad`; a result has `grad_fn` and the number of its output there. Read grad_fn
+  // with gradient_edge() or grad_fn_of(): that of a view may be out of date.
   bool requires_grad = false;
   bool retains_grad = false;
   bool inference = false;  // made in inference mode: may not be saved for backward
@@ -54,9 +54,7 @@ class TensorImpl final : public ir::ValueImpl, public FreeListed<TensorImpl> {
   // The Python object of this tensor while there is one (not owned).
   void* python = nullptr;
 
-  void* data() const {
-    return static_cast<char*>(storage->data()) + offset * size_of(dtype);
-  }
+  void* data() const { return static_cast<char*>(storage->data()) + offset * size_of(dtype); }
   bool needs_grad() const { return requires_grad || grad_fn; }
   bool is_leaf() const { return !grad_fn; }
   device::Device device() const { return storage->device(); }

@@ -15,8 +15,8 @@ int64_t extent(const ir::Geometry& geometry) {
   return numel(geometry.sizes) == 0 ? 0 : last + 1;
 }
 
-// Gradient of "write op(window of base) into the window": edges[0] is the base before, the rest are the op's other
-// inputs.
+// Gradient of "write op(window of base) into the window": edges[0] is the base before, the rest are the op's
+// other inputs.
 class CopySlices final : public Node {
  public:
   CopySlices(TensorImpl& base, const TensorImpl& view, Ref<Node> op) : op_(std::move(op)) {
@@ -40,12 +40,13 @@ class CopySlices final : public Node {
     std::vector<Tensor> op_input_grads(op_->edges.size());
     // The op's own self edge counts as wanted wherever the base's gradient is.
     op_->backward(op_grads, op_input_grads);
-    ir::Value inside = op_input_grads[0] ? ir::Value(op_input_grads[0])
-                                         : ir::op<"full">(window_.sizes, 0, memory->dtype);
+    ir::Value inside =
+        op_input_grads[0] ? ir::Value(op_input_grads[0]) : ir::op<"full">(window_.sizes, 0, memory->dtype);
     const ir::OpDef& copy = ir::registry().get("copy");
     const ir::Value copy_inputs[] = {window, inside};
     dispatch_inplace(copy, copy_inputs, {}, nullptr);
-    input_grads[0] = as_tensor(row_major ? memory : ir::op<"as_strided">(memory, base_.sizes, base_.strides, 0));
+    input_grads[0] =
+        as_tensor(row_major ? memory : ir::op<"as_strided">(memory, base_.sizes, base_.strides, 0));
     for (size_t i = 1; i < edges.size(); i++) input_grads[i] = std::move(op_input_grads[i]);
   }
   void release() override { op_->release(); }
@@ -68,7 +69,8 @@ void set_view(TensorImpl& result, const Tensor& source) {
 void refresh_view_history(TensorImpl& tensor) {
   ViewInfo& view = *tensor.view;
   view.version = tensor.storage->version;
-  if (tensor.requires_grad || !view.base->needs_grad() || !(is_float(tensor.dtype) || is_complex(tensor.dtype)))
+  if (tensor.requires_grad || !view.base->needs_grad() ||
+      !(is_float(tensor.dtype) || is_complex(tensor.dtype)))
     return;
   if (tensor.dtype != view.base->dtype) return;  // a reinterpreting view carries no gradient
   GradModeGuard on(true);

@@ -1,9 +1,11 @@
-// In-place ops and views on the tape. Writing to a view changes its base and every other view of it; each keeps a
-// right history:
+// In-place ops and views on the tape. Writing to a view changes its base and every other view of it; each
+// keeps a right history:
 //
-//   base b, view v = b[i], v.mul_(w)      b gets CopySlices(history of b, MulBackward): the gradient of b inside the
+//   base b, view v = b[i], v.mul_(w)      b gets CopySlices(history of b, MulBackward): the gradient of b
+//   inside the
 //                                         window goes through the op, outside it passes on unchanged
-//   any view read afterwards              its grad_fn is made anew as a window (as_strided) on b's new history
+//   any view read afterwards              its grad_fn is made anew as a window (as_strided) on b's new
+//   history
 #pragma once
 
 #include "eager/node.h"

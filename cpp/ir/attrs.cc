@@ -40,7 +40,8 @@ AttrValue read_attr(const FieldType& field, const void* attrs) {
   });
 }
 
-void write_attr(const FieldType& field, void* attrs, const AttrValue& value, const char* op, const char* param) {
+void write_attr(const FieldType& field, void* attrs, const AttrValue& value, const char* op,
+                const char* param) {
   dispatch_attr(field.kind, [&]<class T>() {
     void* at = field_at(attrs, field.offset);
     if (field.optional && std::holds_alternative<std::monostate>(value)) {
@@ -62,8 +63,10 @@ std::string attr_text(const AttrValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return cat('"', *text, '"');
   return std::visit(
       [](const auto& other) -> std::string {
-        if constexpr (std::is_same_v<std::decay_t<decltype(other)>, std::monostate>) return "";
-        else return cat(other);
+        if constexpr (std::is_same_v<std::decay_t<decltype(other)>, std::monostate>)
+          return "";
+        else
+          return cat(other);
       },
       value);
 }

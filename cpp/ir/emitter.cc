@@ -79,8 +79,8 @@ void call(const OpDef& def, std::span<const Arg> args, Values* outputs) {
     }
   }
   if (def.schema.has_lists) starts.push_back(static_cast<int>(inputs.size()));
-  emitter.apply(def, std::span(inputs.data(), inputs.size()), std::span(starts.data(), starts.size()), attrs.get(),
-                outputs);
+  emitter.apply(def, std::span(inputs.data(), inputs.size()), std::span(starts.data(), starts.size()),
+                attrs.get(), outputs);
 }
 
 Value operator+(const Value& a, const Value& b) { return op<"add">(a, b); }

@@ -1,7 +1,8 @@
-// How gradients, composites and optimizers apply ops: op<"mul">(a, b). Eager mode launches, the tracer records.
+// How gradients, composites and optimizers apply ops: op<"mul">(a, b). Eager mode launches, the tracer
+// records.
 //
-// Arguments come in the schema's order, tensors and attributes alike; trailing ones may be left to their defaults.
-// Numbers may stand for tensors where an op allows it.
+// Arguments come in the schema's order, tensors and attributes alike; trailing ones may be left to their
+// defaults. Numbers may stand for tensors where an op allows it.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,10 @@ namespace tw::ir {
 class Emitter {
  public:
   virtual ~Emitter() = default;
-  // Applies `def` to inputs in schema order (lists flattened, null for absent ones); `starts` as in KernelContext,
-  // empty for ops without lists. `attrs` may be changed (a random key is filled in).
-  virtual void apply(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts, void* attrs,
-                     Values* outputs) = 0;
+  // Applies `def` to inputs in schema order (lists flattened, null for absent ones); `starts` as in
+  // KernelContext, empty for ops without lists. `attrs` may be changed (a random key is filled in).
+  virtual void apply(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
+                     void* attrs, Values* outputs) = 0;
   // A 0-dim value that ranks as a Python number in promotion.
   virtual Value number(const Scalar& value) = 0;
 
@@ -39,9 +40,12 @@ class Arg {
   template <class T>
     requires std::is_arithmetic_v<T>
   Arg(T number) {
-    if constexpr (std::is_same_v<T, bool>) attr_ = number;
-    else if constexpr (std::is_integral_v<T>) attr_ = static_cast<int64_t>(number);
-    else attr_ = static_cast<double>(number);
+    if constexpr (std::is_same_v<T, bool>)
+      attr_ = number;
+    else if constexpr (std::is_integral_v<T>)
+      attr_ = static_cast<int64_t>(number);
+    else
+      attr_ = static_cast<double>(number);
   }
   Arg(const char* text) : attr_(std::string(text)) {}
   Arg(const std::string& text) : attr_(text) {}

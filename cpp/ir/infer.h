@@ -10,8 +10,9 @@ namespace tw::ir {
 class InferContext {
  public:
   const char* op = "";
-  std::span<const ValueImpl* const> inputs;  // in schema order, lists flattened; null where an optional one is absent
-  std::span<const int> input_starts;         // only for ops with lists: see KernelContext
+  std::span<const ValueImpl* const>
+      inputs;  // in schema order, lists flattened; null where an optional one is absent
+  std::span<const int> input_starts;  // only for ops with lists: see KernelContext
   const void* attributes = nullptr;
   SmallVector<Meta, 2> outputs;
 
@@ -32,9 +33,9 @@ class InferContext {
 using InferFn = void (*)(InferContext&);
 
 // Rules that many ops share.
-void infer_same(InferContext& c);        // output 0 is like input 0
-void infer_broadcast(InferContext& c);   // all inputs broadcast together; dtype of input 0
-void infer_compare(InferContext& c);     // the same, dtype bool
-void infer_predicate(InferContext& c);   // like input 0, dtype bool
+void infer_same(InferContext& c);       // output 0 is like input 0
+void infer_broadcast(InferContext& c);  // all inputs broadcast together; dtype of input 0
+void infer_compare(InferContext& c);    // the same, dtype bool
+void infer_predicate(InferContext& c);  // like input 0, dtype bool
 
 }  // namespace tw::ir

@@ -53,7 +53,8 @@ OpBuilder& OpBuilder::mutates(const char* params) {
     def_.mutated_params |= 1u << find_name(def_.schema, word, &output);
     TW_ASSERT(output, ==, false);
   }
-  TW_CHECK(def_.schema.outputs.empty(), kInternal, def_.name(), ": an op that writes its inputs has no outputs");
+  TW_CHECK(def_.schema.outputs.empty(), kInternal, def_.name(),
+           ": an op that writes its inputs has no outputs");
   return *this;
 }
 
@@ -78,12 +79,13 @@ OpBuilder OpRegistry::add(const char* schema, const StructType* type, std::vecto
     if (param.kind != ParamKind::kAttr) continue;
     TW_CHECK(next < fields.size(), kInternal, def->name(), ": no struct member is given for ", param.name);
     param.field = fields[next++];
-    TW_CHECK(param.field.kind == param.attr_kind && param.field.optional == param.optional, kInternal, def->name(),
-             ": the member given for ", param.name, " has another type than the schema");
+    TW_CHECK(param.field.kind == param.attr_kind && param.field.optional == param.optional, kInternal,
+             def->name(), ": the member given for ", param.name, " has another type than the schema");
     if (param.has_default)
       write_attr(param.field, def->prototype.data(), param.default_value, def->name(), param.name.c_str());
   }
-  TW_CHECK(next == fields.size(), kInternal, def->name(), ": more struct members than attributes in the schema");
+  TW_CHECK(next == fields.size(), kInternal, def->name(),
+           ": more struct members than attributes in the schema");
   OpDef* raw = def.get();
   bool fresh = by_name_.emplace(raw->schema.name, raw).second;
   TW_CHECK(fresh, kInternal, "op ", raw->name(), " is defined twice");

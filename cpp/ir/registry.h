@@ -13,8 +13,10 @@
 namespace tw::ir {
 
 namespace detail {
-template <class M> struct Member;
-template <class A, class T> struct Member<T A::*> {
+template <class M>
+struct Member;
+template <class A, class T>
+struct Member<T A::*> {
   using Struct = A;
   using Type = T;
 };
@@ -83,8 +85,8 @@ class OpRegistry {
  public:
   OpRegistry() = default;
   ~OpRegistry();
-  // r.op("sum(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &SumAttrs::dim, &SumAttrs::keepdim):
-  // a member for every attribute, in the schema's order.
+  // r.op("sum(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &SumAttrs::dim,
+  // &SumAttrs::keepdim): a member for every attribute, in the schema's order.
   template <class... Members>
   OpBuilder op(const char* schema, Members... members) {
     if constexpr (sizeof...(members) == 0) {

@@ -52,7 +52,8 @@ class Parser {
   std::string word() {
     skip_space();
     size_t from = at_;
-    while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) at_++;
+    while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      at_++;
     if (from == at_) fail("a name");
     return std::string(text_.substr(from, at_ - from));
   }
@@ -126,7 +127,8 @@ class Parser {
       if (name == "None") return std::monostate();
       if (name == "True") return true;
       if (name == "False") return false;
-      if (name == "inf") return kind == AttrKind::kScalar ? AttrValue(Scalar(INFINITY)) : AttrValue(double{INFINITY});
+      if (name == "inf")
+        return kind == AttrKind::kScalar ? AttrValue(Scalar(INFINITY)) : AttrValue(double{INFINITY});
       DType dtype;
       if (kind == AttrKind::kDType && parse_dtype(name, &dtype)) return dtype;
       fail("a literal");

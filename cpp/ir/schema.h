@@ -1,10 +1,11 @@
 // The signature of an op, parsed from text such as
 //   gelu(Tensor input, *, str approximate="none") -> Tensor
-//   topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
+//   topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor
+//   indices)
 //
-// Types: Tensor, Tensor?, Tensor[], Tensor?[], bool, int, float, str, Scalar, dtype, int[], float[], int[N] (one int
-// stands for N of them), each attribute type with ? where None is allowed. `int[]... size` also takes its ints as
-// separate arguments. What follows `*` is keyword-only. Defaults are Python literals.
+// Types: Tensor, Tensor?, Tensor[], Tensor?[], bool, int, float, str, Scalar, dtype, int[], float[], int[N]
+// (one int stands for N of them), each attribute type with ? where None is allowed. `int[]... size` also
+// takes its ints as separate arguments. What follows `*` is keyword-only. Defaults are Python literals.
 #pragma once
 
 #include <string>
@@ -21,15 +22,15 @@ struct Param {
   std::string name;
   std::string type_text;
   ParamKind kind = ParamKind::kAttr;
-  bool optional = false;          // None is allowed (for lists: as an item)
+  bool optional = false;  // None is allowed (for lists: as an item)
   bool keyword_only = false;
-  bool variadic = false;          // int[]...
-  int repeat = 0;                 // int[N]
+  bool variadic = false;  // int[]...
+  int repeat = 0;         // int[N]
   bool has_default = false;
-  AttrValue default_value;        // of an attribute; an optional tensor's default is always None
-  int tensor_index = -1;          // counts tensor parameters
+  AttrValue default_value;  // of an attribute; an optional tensor's default is always None
+  int tensor_index = -1;    // counts tensor parameters
   AttrKind attr_kind = AttrKind::kInt;
-  FieldType field{};              // of an attribute
+  FieldType field{};  // of an attribute
 };
 
 struct Schema {

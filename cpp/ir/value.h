@@ -1,5 +1,5 @@
-// What the front end, gradients and the graph pass around: something with a dtype and a shape. Eager tensors and
-// traced values are both Values.
+// What the front end, gradients and the graph pass around: something with a dtype and a shape. Eager tensors
+// and traced values are both Values.
 #pragma once
 
 #include "base/dims.h"

@@ -1,5 +1,5 @@
-// A view op's rule on memory: where the output lies in the input's storage. Graph values have no strides and never
-// call it.
+// A view op's rule on memory: where the output lies in the input's storage. Graph values have no strides and
+// never call it.
 #pragma once
 
 #include "base/dims.h"

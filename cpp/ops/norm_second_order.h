@@ -10,11 +10,12 @@
 namespace tw::ops {
 
 struct NormTerms {
-  ir::Value grad, input;     // g, x
-  ir::Value weight;          // broadcasts to x; null: 1
-  ir::Value mean, rstd;      // broadcast to x; mean is null for RMS
+  ir::Value grad, input;  // g, x
+  ir::Value weight;       // broadcasts to x; null: 1
+  ir::Value mean, rstd;   // broadcast to x; mean is null for RMS
   IntList stat_dims, affine_dims;
-  ir::Value v, v_weight, v_bias;  // what flows into dx, dw and db; the latter two broadcast to x; any may be null
+  ir::Value v, v_weight,
+      v_bias;  // what flows into dx, dw and db; the latter two broadcast to x; any may be null
 };
 
 struct NormSecondOrder {

@@ -1,8 +1,8 @@
 // Random bits in bulk, for kernels that fill tensors.
 //
-// A draw is an endless stream of 32-bit words: word s is lane s % 4 of Philox block s / 4. Element i of a tensor, counted
-// in row-major order, takes words w i to w i + w - 1 (w = 1, or 2 where it needs more than 32 bits), so that its value
-// depends on neither threads nor strides.
+// A draw is an endless stream of 32-bit words: word s is lane s % 4 of Philox block s / 4. Element i of a
+// tensor, counted in row-major order, takes words w i to w i + w - 1 (w = 1, or 2 where it needs more than 32
+// bits), so that its value depends on neither threads nor strides.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ inline constexpr int64_t kRandomWords = 512;  // words that a chunk of elements 
 // Words 4 block to 4 block + kRandomWords - 1.
 void random_words(PhiloxKey key, uint64_t block, uint32_t* words);
 
-// Calls fill(words, n, values) for chunks of `out`'s elements, in any order and on any thread; `values` is contiguous
-// room for n elements, n <= kRandomWords / words_each (an odd n has room for one more).
+// Calls fill(words, n, values) for chunks of `out`'s elements, in any order and on any thread; `values` is
+// contiguous room for n elements, n <= kRandomWords / words_each (an odd n has room for one more).
 void random_fill(const Operand& out, PhiloxKey key, int words_each,
                  FunctionRef<void(const uint32_t* words, int64_t n, void* values)> fill);
 
-// The elements [first, first + n) of `in`, in row-major order, contiguous: a pointer into `in` or `buffer` filled.
+// The elements [first, first + n) of `in`, in row-major order, contiguous: a pointer into `in` or `buffer`
+// filled.
 const void* read_chunk(const Operand& in, int64_t first, int64_t n, void* buffer);
 
 }  // namespace tw::device

@@ -73,8 +73,10 @@ void random_fill(const Operand& out, PhiloxKey key, int words_each,
       char* values = in_place ? out.as<char>() + start * size : buffer;
       fill(words, n, values);
       if (in_place) continue;
-      if (direct) std::memcpy(out.as<char>() + start * size, values, static_cast<size_t>(n * size));
-      else detail::StridedCursor(space, start).move(0, n, values, /*scatter=*/true);
+      if (direct)
+        std::memcpy(out.as<char>() + start * size, values, static_cast<size_t>(n * size));
+      else
+        detail::StridedCursor(space, start).move(0, n, values, /*scatter=*/true);
     }
   });
 }

@@ -8,9 +8,12 @@ namespace tw::sbp {
 
 std::string name_of(const Sbp& sbp) {
   switch (sbp.kind) {
-    case Kind::kBroadcast: return "B";
-    case Kind::kSplit: return sbp.unit == 1 ? cat("S(", sbp.dim, ")") : cat("S(", sbp.dim, ", unit=", sbp.unit, ")");
-    default: break;
+    case Kind::kBroadcast:
+      return "B";
+    case Kind::kSplit:
+      return sbp.unit == 1 ? cat("S(", sbp.dim, ")") : cat("S(", sbp.dim, ", unit=", sbp.unit, ")");
+    default:
+      break;
   }
   const char* names[] = {"sum", "max", "min"};
   return cat("P(", names[static_cast<int>(sbp.reduce)], ")");
@@ -73,10 +76,12 @@ void add_einsum(RuleContext& c, const char* equation) {
     Signature signature = c.all_broadcast();
     int64_t full = 1;
     for (size_t i = 0; i < operands.size(); i++)
-      if (size_t at = operands[i].find(letter); at != std::string_view::npos) full = std::max(full, c.inputs[i][at]);
+      if (size_t at = operands[i].find(letter); at != std::string_view::npos)
+        full = std::max(full, c.inputs[i][at]);
     for (size_t i = 0; i < operands.size(); i++) {
       size_t at = operands[i].find(letter);
-      if (at != std::string_view::npos && c.inputs[i][at] == full) signature.inputs[i] = split(static_cast<int64_t>(at));
+      if (at != std::string_view::npos && c.inputs[i][at] == full)
+        signature.inputs[i] = split(static_cast<int64_t>(at));
     }
     size_t at = output.find(letter);
     signature.outputs[0] = at == std::string_view::npos ? partial() : split(static_cast<int64_t>(at));

@@ -22,12 +22,15 @@ struct Sbp {
   friend bool operator==(const Sbp&, const Sbp&) = default;
 };
 
-inline Sbp split(int64_t dim, int64_t unit = 1) { return {Kind::kSplit, ReduceOp::kSum, static_cast<int>(dim), unit}; }
+inline Sbp split(int64_t dim, int64_t unit = 1) {
+  return {Kind::kSplit, ReduceOp::kSum, static_cast<int>(dim), unit};
+}
 inline Sbp broadcast() { return {}; }
 inline Sbp partial(ReduceOp op = ReduceOp::kSum) { return {Kind::kPartial, op, 0, 1}; }
 std::string name_of(const Sbp& sbp);  // "S(0)", "B", "P(sum)"
 
-// One way to run an op on one axis: a layout for every input (lists flattened, absent ones B) and every output.
+// One way to run an op on one axis: a layout for every input (lists flattened, absent ones B) and every
+// output.
 struct Signature {
   std::vector<Sbp> inputs;
   std::vector<Sbp> outputs;
@@ -48,8 +51,8 @@ class RuleContext {
   // All inputs and outputs B: always sound, added by the framework to every op.
   Signature all_broadcast() const;
   void add(Signature signature) { signatures.push_back(std::move(signature)); }
-  // `split_all(dim)`: the signature where every input and output is split at `dim` counted from the right end of the
-  // shape (broadcasting alignment); inputs of size 1 or without that dim stay B.
+  // `split_all(dim)`: the signature where every input and output is split at `dim` counted from the right end
+  // of the shape (broadcasting alignment); inputs of size 1 or without that dim stay B.
   void add_aligned_split(int64_t output_dim);
 
   std::vector<Signature> signatures;
@@ -58,14 +61,15 @@ class RuleContext {
 using Rule = void (*)(RuleContext&);
 
 // Rules that many ops share.
-void broadcast_only(RuleContext& c);      // e.g. data-dependent shapes
-void elementwise(RuleContext& c);         // any split; never a pending reduction
-void elementwise_linear(RuleContext& c);  // of one tensor (neg, cast to float, real): P(sum) too
-void elementwise_monotone(RuleContext& c);// of one tensor, increasing: P(max) and P(min) too
-void elementwise_additive(RuleContext& c);// a + b, a - b: all P(sum) at once too
+void broadcast_only(RuleContext& c);        // e.g. data-dependent shapes
+void elementwise(RuleContext& c);           // any split; never a pending reduction
+void elementwise_linear(RuleContext& c);    // of one tensor (neg, cast to float, real): P(sum) too
+void elementwise_monotone(RuleContext& c);  // of one tensor, increasing: P(max) and P(min) too
+void elementwise_additive(RuleContext& c);  // a + b, a - b: all P(sum) at once too
 
 // One axis of an einsum: a letter shared by operands and output is a split, a contracted letter gives P(sum).
-// "mk,kn->mn"; a letter of size 1 in an operand is broadcast. Linear in each operand: one operand P(sum), others B.
+// "mk,kn->mn"; a letter of size 1 in an operand is broadcast. Linear in each operand: one operand P(sum),
+// others B.
 void add_einsum(RuleContext& c, const char* equation);
 
 }  // namespace tw::sbp

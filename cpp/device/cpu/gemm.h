@@ -5,8 +5,8 @@
 
 namespace tw::device {
 
-// A matrix in memory: element (i, j) at data[i * row_stride + j * column_stride]; one of the strides is 1 (or the
-// size along it is).
+// A matrix in memory: element (i, j) at data[i * row_stride + j * column_stride]; one of the strides is 1 (or
+// the size along it is).
 template <class T>
 struct Matrix {
   const T* data;
@@ -14,7 +14,8 @@ struct Matrix {
   int64_t column_stride;
 };
 
-// c[m, n] = alpha · a[m, k] b[k, n] + beta · c, c in rows of c_stride elements. T: float, double, or their complexes.
+// c[m, n] = alpha · a[m, k] b[k, n] + beta · c, c in rows of c_stride elements. T: float, double, or their
+// complexes.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride);
 

@@ -1,4 +1,5 @@
-// The parts of softmax on one contiguous row, which softmax, logsumexp and cross_entropy share. For use under TW_CLONES.
+// The parts of softmax on one contiguous row, which softmax, logsumexp and cross_entropy share. For use under
+// TW_CLONES.
 #pragma once
 
 #include "device/cpu/element.h"
@@ -11,8 +12,9 @@ namespace tw::device {
 template <class T>
 TW_INLINE compute_t<T> row_max(int64_t n, const stored_t<T>* x) {
   using C = compute_t<T>;
-  return reduce_span(n, -math::detail::kInf<C>, [x](int64_t i) { return load<T>(x[i]); },
-                     [](C a, C b) { return (b > a) | (b != b) ? b : a; });
+  return reduce_span(
+      n, -math::detail::kInf<C>, [x](int64_t i) { return load<T>(x[i]); },
+      [](C a, C b) { return (b > a) | (b != b) ? b : a; });
 }
 
 // e[i] = exp(x[i] - shift); their sum.

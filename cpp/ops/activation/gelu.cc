@@ -12,7 +12,8 @@ namespace {
 
 void infer_gelu(InferContext& c) {
   const std::string& mode = c.attrs<GeluAttrs>().approximate;
-  TW_CHECK(mode == "none" || mode == "tanh", kValue, "gelu: approximate must be \"none\" or \"tanh\", got \"", mode, '"');
+  TW_CHECK(mode == "none" || mode == "tanh", kValue, "gelu: approximate must be \"none\" or \"tanh\", got \"",
+           mode, '"');
   TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, "gelu: a floating dtype is wanted, got ", c.in(0).dtype);
   infer_broadcast(c);
 }
@@ -51,7 +52,8 @@ void define_gelu(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<20>)
       .expose(kNnFunctional);
-  r.op("gelu_backward(Tensor grad, Tensor input, *, str approximate=\"none\") -> Tensor", &GeluAttrs::approximate)
+  r.op("gelu_backward(Tensor grad, Tensor input, *, str approximate=\"none\") -> Tensor",
+       &GeluAttrs::approximate)
       .doc("grad times the derivative of gelu at input.")
       .infer(infer_gelu)
       .grad("grad input", gelu_backward_grad)

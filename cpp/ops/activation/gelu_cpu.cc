@@ -9,9 +9,9 @@ using namespace device;
 
 namespace {
 
-constexpr double kRootHalf = 0.7071067811865476;        // √½
-constexpr double kDensityScale = 0.3989422804014327;    // 1/√(2π)
-constexpr double kTanhScale = 0.7978845608028654;       // √(2/π)
+constexpr double kRootHalf = 0.7071067811865476;      // √½
+constexpr double kDensityScale = 0.3989422804014327;  // 1/√(2π)
+constexpr double kTanhScale = 0.7978845608028654;     // √(2/π)
 constexpr double kCubic = 0.044715;
 
 void gelu_kernel(KernelContext& k) {

@@ -16,9 +16,12 @@ namespace {
 
 template <OpName kBackward, int kNumbers>
 Value slope(const Value& grad, const Value& x, const ShapeAttrs& a) {
-  if constexpr (kNumbers == 0) return op<kBackward>(grad, x);
-  else if constexpr (kNumbers == 1) return op<kBackward>(grad, x, a.p);
-  else return op<kBackward>(grad, x, a.p, a.q);
+  if constexpr (kNumbers == 0)
+    return op<kBackward>(grad, x);
+  else if constexpr (kNumbers == 1)
+    return op<kBackward>(grad, x, a.p);
+  else
+    return op<kBackward>(grad, x, a.p, a.q);
 }
 template <OpName kBackward, int kNumbers>
 void shaped_grad(GradContext& c) {
@@ -27,7 +30,9 @@ void shaped_grad(GradContext& c) {
 // Of a backward op: linear in grad, and flat in the input.
 template <OpName kBackward, int kNumbers>
 void backward_grad(GradContext& c) {
-  if (c.needs(0)) c.set(0, slope<kBackward, kNumbers>(c.grad(), c.input(1), kNumbers ? c.attrs<ShapeAttrs>() : ShapeAttrs()));
+  if (c.needs(0))
+    c.set(0,
+          slope<kBackward, kNumbers>(c.grad(), c.input(1), kNumbers ? c.attrs<ShapeAttrs>() : ShapeAttrs()));
   if (c.needs(1)) c.set(1, zeros_like(c.input_meta(1)));
 }
 
@@ -53,7 +58,8 @@ void infer_real_number(InferContext& c) {
   infer_real_same(c);
 }
 void infer_floating(InferContext& c) {
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ",
+           c.in(0).dtype);
   infer_broadcast(c);
 }
 void infer_shrink(InferContext& c) {
@@ -68,16 +74,19 @@ OpBuilder finish(OpBuilder builder, const char* doc, InferFn infer, unsigned exp
 
 // Hidden ops behind Python functions that take `inplace`; their in-place forms are reached by name.
 void define_forward(OpRegistry& r) {
-  finish(r.op("relu(Tensor input) -> Tensor"), "max(input, 0).", infer_real_number, kFunction | kMethod | kInplace)
+  finish(r.op("relu(Tensor input) -> Tensor"), "max(input, 0).", infer_real_number,
+         kFunction | kMethod | kInplace)
       .grad("result", relu_grad)
       .sbp(sbp::elementwise_monotone);
-  finish(r.op("threshold(Tensor input, float threshold, float value) -> Tensor", &ShapeAttrs::p, &ShapeAttrs::q),
-         "input where it is above threshold, else value.", infer_real_number, kFunction | kInplace)
+  finish(
+      r.op("threshold(Tensor input, float threshold, float value) -> Tensor", &ShapeAttrs::p, &ShapeAttrs::q),
+      "input where it is above threshold, else value.", infer_real_number, kFunction | kInplace)
       .grad("input", shaped_grad<"threshold_backward", 1>);
   finish(r.op("leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor", &ShapeAttrs::p),
          "input where it is positive, else negative_slope * input.", infer_floating, kHidden)
       .grad("input", shaped_grad<"leaky_relu_backward", 1>);
-  finish(r.op("hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor", &ShapeAttrs::p, &ShapeAttrs::q),
+  finish(r.op("hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor", &ShapeAttrs::p,
+              &ShapeAttrs::q),
          "input limited to [min_val, max_val].", infer_real_number, kHidden)
       .grad("input", shaped_grad<"hardtanh_backward", 2>);
   finish(r.op("hardsigmoid(Tensor input) -> Tensor"), "relu6(input + 3) / 6.", infer_floating, kHidden)
@@ -103,18 +112,19 @@ void define_piecewise(OpRegistry& r) {
   finish(r.op("threshold_backward(Tensor grad, Tensor input, float threshold) -> Tensor", &ShapeAttrs::p),
          "grad where input is above threshold, else 0.", infer_broadcast, kHidden)
       .grad("input", backward_grad<"threshold_backward", 1>);
-  finish(r.op("leaky_relu_backward(Tensor grad, Tensor input, float negative_slope) -> Tensor", &ShapeAttrs::p),
-         "grad times the derivative of leaky_relu.", infer_floating, kHidden)
+  finish(
+      r.op("leaky_relu_backward(Tensor grad, Tensor input, float negative_slope) -> Tensor", &ShapeAttrs::p),
+      "grad times the derivative of leaky_relu.", infer_floating, kHidden)
       .grad("input", backward_grad<"leaky_relu_backward", 1>);
-  finish(r.op("hardtanh_backward(Tensor grad, Tensor input, float min_val, float max_val) -> Tensor", &ShapeAttrs::p,
-              &ShapeAttrs::q),
+  finish(r.op("hardtanh_backward(Tensor grad, Tensor input, float min_val, float max_val) -> Tensor",
+              &ShapeAttrs::p, &ShapeAttrs::q),
          "grad where input lies between the bounds, else 0.", infer_broadcast, kHidden)
       .grad("input", backward_grad<"hardtanh_backward", 2>);
   finish(r.op("hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
          "grad times the derivative of hardsigmoid.", infer_floating, kHidden)
       .grad("input", backward_grad<"hardsigmoid_backward", 0>);
-  finish(r.op("hardswish_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of hardswish.",
-         infer_floating, kHidden)
+  finish(r.op("hardswish_backward(Tensor grad, Tensor input) -> Tensor"),
+         "grad times the derivative of hardswish.", infer_floating, kHidden)
       .grad("grad input", hardswish_backward_grad);
   finish(r.op("shrink_backward(Tensor grad, Tensor input, float lambd) -> Tensor", &ShapeAttrs::p),
          "grad where input is further than lambd from 0, else 0.", infer_floating, kHidden)

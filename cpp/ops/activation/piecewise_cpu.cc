@@ -16,8 +16,10 @@ void with_numbers(KernelContext& k, bool integers, const Make& make) {
     using C = compute_t<T>;
     make.template operator()<T>(static_cast<C>(a ? a->p : 0), static_cast<C>(a ? a->q : 0));
   };
-  if (integers) dispatch_real(k.out().dtype, k.op, body);
-  else dispatch_float(k.out().dtype, k.op, body);
+  if (integers)
+    dispatch_real(k.out().dtype, k.op, body);
+  else
+    dispatch_float(k.out().dtype, k.op, body);
 }
 
 void relu_kernel(KernelContext& k) {
@@ -66,7 +68,8 @@ TW_INLINE C hard_step(C x) {  // relu6(x + 3) / 6
   return (y > C(6) ? C(6) : y) * C(1.0 / 6);
 }
 void hardsigmoid_kernel(KernelContext& k) {
-  with_numbers(k, false, [&]<class T, class C>(C, C) { unary_loop<T, T>(k, [](C x) { return hard_step(x); }); });
+  with_numbers(k, false,
+               [&]<class T, class C>(C, C) { unary_loop<T, T>(k, [](C x) { return hard_step(x); }); });
 }
 void hardsigmoid_backward_kernel(KernelContext& k) {
   with_numbers(k, false, [&]<class T, class C>(C, C) {
@@ -74,7 +77,8 @@ void hardsigmoid_backward_kernel(KernelContext& k) {
   });
 }
 void hardswish_kernel(KernelContext& k) {
-  with_numbers(k, false, [&]<class T, class C>(C, C) { unary_loop<T, T>(k, [](C x) { return x * hard_step(x); }); });
+  with_numbers(k, false,
+               [&]<class T, class C>(C, C) { unary_loop<T, T>(k, [](C x) { return x * hard_step(x); }); });
 }
 void hardswish_backward_kernel(KernelContext& k) {
   with_numbers(k, false, [&]<class T, class C>(C, C) {

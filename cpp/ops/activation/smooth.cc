@@ -1,7 +1,7 @@
 // Smooth activations, with s the logistic function:
-//   elu_of(x) = scale x if x > 0 else alpha scale (exp(input_scale x) - 1): elu, selu and celu are cases of it
-//   silu(x) = x s(x)            mish(x) = x tanh(softplus(x))
-//   softplus(x) = log(1 + exp(beta x)) / beta, x itself where beta x > threshold      logsigmoid(x) = log s(x)
+//   elu_of(x) = scale x if x > 0 else alpha scale (exp(input_scale x) - 1): elu, selu and celu are cases of
+//   it silu(x) = x s(x)            mish(x) = x tanh(softplus(x)) softplus(x) = log(1 + exp(beta x)) / beta, x
+//   itself where beta x > threshold      logsigmoid(x) = log s(x)
 // The gradients save the input alone.
 #include "ops/activation/activations.h"
 #include "ops/pointwise/rules.h"
@@ -72,7 +72,8 @@ void logsigmoid_backward_grad(GradContext& c) {
 }
 
 void infer_smooth(InferContext& c) {
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ",
+           c.in(0).dtype);
   infer_broadcast(c);
 }
 
@@ -84,13 +85,14 @@ OpBuilder finish(OpBuilder builder, const char* doc, unsigned exposure = kHidden
 
 void define_smooth(OpRegistry& r) {
   using A = ShapeAttrs;
-  finish(r.op("elu_of(Tensor input, float alpha=1.0, float scale=1.0, float input_scale=1.0) -> Tensor", &A::p, &A::q,
-              &A::r),
+  finish(r.op("elu_of(Tensor input, float alpha=1.0, float scale=1.0, float input_scale=1.0) -> Tensor",
+              &A::p, &A::q, &A::r),
          "scale * input where it is positive, else alpha * scale * expm1(input_scale * input).")
       .grad("input", elu_grad);
-  finish(r.op("elu_backward(Tensor grad, Tensor input, float alpha, float scale, float input_scale) -> Tensor", &A::p,
-              &A::q, &A::r),
-         "grad times the derivative of elu_of.")
+  finish(
+      r.op("elu_backward(Tensor grad, Tensor input, float alpha, float scale, float input_scale) -> Tensor",
+           &A::p, &A::q, &A::r),
+      "grad times the derivative of elu_of.")
       .grad("grad input", elu_backward_grad);
   finish(r.op("silu(Tensor input) -> Tensor"), "input * sigmoid(input).").grad("input", silu_grad);
   finish(r.op("silu_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of silu.")
@@ -99,15 +101,18 @@ void define_smooth(OpRegistry& r) {
   finish(r.op("mish_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of mish.")
       .grad("grad input", mish_backward_grad);
   finish(r.op("softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor", &A::p, &A::q),
-         "log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold.", kNnFunctional)
+         "log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold.",
+         kNnFunctional)
       .grad("input", softplus_grad)
       .autocast(Autocast::kFloat32);
-  finish(r.op("softplus_backward(Tensor grad, Tensor input, float beta, float threshold) -> Tensor", &A::p, &A::q),
+  finish(r.op("softplus_backward(Tensor grad, Tensor input, float beta, float threshold) -> Tensor", &A::p,
+              &A::q),
          "grad times the derivative of softplus.")
       .grad("grad input", softplus_backward_grad);
   finish(r.op("logsigmoid(Tensor input) -> Tensor"), "log(sigmoid(input)), without overflow.", kNnFunctional)
       .grad("input", logsigmoid_grad);
-  finish(r.op("logsigmoid_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of logsigmoid.")
+  finish(r.op("logsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
+         "grad times the derivative of logsigmoid.")
       .grad("grad input", logsigmoid_backward_grad);
 }
 

@@ -1,5 +1,5 @@
-// softmax(x) = exp(x) / Σ exp(x) along a dim, log_softmax(x) = x - log Σ exp(x). Both subtract the largest element
-// first. A row of -inf alone gives NaN.
+// softmax(x) = exp(x) / Σ exp(x) along a dim, log_softmax(x) = x - log Σ exp(x). Both subtract the largest
+// element first. A row of -inf alone gives NaN.
 #include "ops/reduction/along_dim.h"
 
 namespace tw::ops {
@@ -12,7 +12,8 @@ void infer_softmax(InferContext& c) {
   const auto& a = c.attrs<DimDTypeAttrs>();
   wrap_dim(a.dim, c.in(0).rank(), c.op);
   DType dtype = a.dtype.value_or(c.in(0).dtype);
-  TW_CHECK(is_float(dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", dtype, "; pass dtype=");
+  TW_CHECK(is_float(dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", dtype,
+           "; pass dtype=");
   c.output(dtype, c.in(0).sizes);
 }
 
@@ -50,7 +51,8 @@ void log_softmax_backward_grad(GradContext& c) {
 }  // namespace
 
 void define_softmax(OpRegistry& r) {
-  r.op("softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim, &DimDTypeAttrs::dtype)
+  r.op("softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
+       &DimDTypeAttrs::dtype)
       .doc("The exponentials of the elements, scaled so that they sum to 1 along dim.")
       .input_dtype(&DimDTypeAttrs::dtype)
       .infer(infer_softmax)
@@ -65,7 +67,8 @@ void define_softmax(OpRegistry& r) {
       .grad("grad result", softmax_backward_grad)
       .sbp(sbp_other_dims_of<RowDimAttrs>)
       .cost(pointwise_cost<4>);
-  r.op("log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim, &DimDTypeAttrs::dtype)
+  r.op("log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
+       &DimDTypeAttrs::dtype)
       .doc("The logarithm of softmax, computed without taking one of a small number.")
       .input_dtype(&DimDTypeAttrs::dtype)
       .infer(infer_softmax)

@@ -1,5 +1,6 @@
-// One read of each row from memory, the rest in the first-level cache. Floor: forward x and y, backward g, y and dx
-// over the bandwidth; on two cores the exponentials (one an element, in log_softmax's backward too) weigh as much.
+// One read of each row from memory, the rest in the first-level cache. Floor: forward x and y, backward g, y
+// and dx over the bandwidth; on two cores the exponentials (one an element, in log_softmax's backward too)
+// weigh as much.
 #include "device/cpu/dense.h"
 #include "device/cpu/rows.h"
 #include "device/cpu/softmax_row.h"
@@ -12,7 +13,8 @@ using namespace device;
 namespace {
 
 template <class T>
-TW_CLONES __attribute__((flatten)) void softmax_row(int64_t n, const stored_t<T>* x, stored_t<T>* y, compute_t<T>* e) {
+TW_CLONES __attribute__((flatten)) void softmax_row(int64_t n, const stored_t<T>* x, stored_t<T>* y,
+                                                    compute_t<T>* e) {
   using C = compute_t<T>;
   C max = row_max<T>(n, x);
   C scale = C(1) / row_exp<T>(n, x, max, e);
@@ -30,18 +32,18 @@ TW_CLONES __attribute__((flatten)) void log_softmax_row(int64_t n, const stored_
 }
 
 template <class T>
-TW_CLONES __attribute__((flatten)) void softmax_backward_row(int64_t n, const stored_t<T>* g, const stored_t<T>* y,
-                                                             stored_t<T>* dx) {
+TW_CLONES __attribute__((flatten)) void softmax_backward_row(int64_t n, const stored_t<T>* g,
+                                                             const stored_t<T>* y, stored_t<T>* dx) {
   using C = compute_t<T>;
-  C dot = reduce_span(n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); },
-                      [](C a, C b) { return a + b; });
+  C dot = reduce_span(
+      n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); }, [](C a, C b) { return a + b; });
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) dx[i] = store<T>(load<T>(y[i]) * (load<T>(g[i]) - dot));
 }
 
 template <class T>
-TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, const stored_t<T>* g, const stored_t<T>* y,
-                                                                 stored_t<T>* dx) {
+TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, const stored_t<T>* g,
+                                                                 const stored_t<T>* y, stored_t<T>* dx) {
   using C = compute_t<T>;
   C sum = reduce_span(n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; });
 #pragma GCC ivdep

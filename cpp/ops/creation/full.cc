@@ -1,4 +1,5 @@
-// full: a tensor of one number. Without a dtype it takes that of the number (bool, int64, the default float, ...).
+// full: a tensor of one number. Without a dtype it takes that of the number (bool, int64, the default float,
+// ...).
 #include "ops/creation/full.h"
 
 #include "ir/emitter.h"

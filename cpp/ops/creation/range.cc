@@ -1,5 +1,5 @@
-// Numbers in even steps: range_fill (behind arange) from a start by a step, linspace_fill between two ends, both of
-// them met exactly. repeat_positions: position i as often as repeats[i] says.
+// Numbers in even steps: range_fill (behind arange) from a start by a step, linspace_fill between two ends,
+// both of them met exactly. repeat_positions: position i as often as repeats[i] says.
 #include "ops/creation/range.h"
 
 #include "ir/emitter.h"
@@ -23,8 +23,9 @@ void infer_linspace(InferContext& c) {
 }
 
 void infer_repeat(InferContext& c) {
-  TW_CHECK(c.in(0).rank() == 1 && c.in(0).dtype == DType::kInt64, kRuntime, "repeat_interleave: repeats must be a 1-dim ",
-           "tensor of integers, got shape ", c.in(0).sizes, " and dtype ", c.in(0).dtype);
+  TW_CHECK(c.in(0).rank() == 1 && c.in(0).dtype == DType::kInt64, kRuntime,
+           "repeat_interleave: repeats must be a 1-dim ", "tensor of integers, got shape ", c.in(0).sizes,
+           " and dtype ", c.in(0).dtype);
   c.output(DType::kInt64, {c.attrs<RepeatAttrs>().total});
 }
 

@@ -16,15 +16,18 @@ constexpr int64_t kGrain = 16384;  // elements worth a thread
 
 // The type positions are computed in.
 template <class T>
-using wide_t = std::conditional_t<is_complex_type<T>, complex128, std::conditional_t<is_float_type<T>, double, int64_t>>;
+using wide_t =
+    std::conditional_t<is_complex_type<T>, complex128, std::conditional_t<is_float_type<T>, double, int64_t>>;
 
 template <class T, class At>
 void fill(const Operand& out, At at) {
   auto* to = out.as<stored_t<T>>();
   parallel_for(0, out.count(), kGrain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
-      if constexpr (is_complex_type<T>) to[i] = T(at(i));
-      else to[i] = store<T>(at(i));
+      if constexpr (is_complex_type<T>)
+        to[i] = T(at(i));
+      else
+        to[i] = store<T>(at(i));
     }
   });
 }
@@ -48,7 +51,9 @@ void linspace_kernel(KernelContext& k) {
     int64_t steps = a.steps;
     W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
     if constexpr (is_half_type<T>) {  // rounded at each operation, as arithmetic on half numbers is
-      auto rounded = [](double value) { return static_cast<double>(static_cast<float>(T(static_cast<float>(value)))); };
+      auto rounded = [](double value) {
+        return static_cast<double>(static_cast<float>(T(static_cast<float>(value))));
+      };
       start = rounded(start), end = rounded(end);
       step = rounded(rounded(end - start) / static_cast<double>(steps > 1 ? steps - 1 : 1));
       return fill<T>(k.out(), [=](int64_t i) {
@@ -58,7 +63,7 @@ void linspace_kernel(KernelContext& k) {
     }
     fill<T>(k.out(), [=](int64_t i) {
       return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
-                                 : end - step * static_cast<double>(steps - 1 - i);
+                                         : end - step * static_cast<double>(steps - 1 - i);
     });
   });
 }

@@ -1,6 +1,6 @@
-// embedding_lookup: rows of a table [rows, width] at indices [*], giving [*, width]. Its gradient sums what flows to
-// each row, none to padding_idx; with scale_grad_by_freq each share is divided by how often its row was read.
-// embedding_renorm: rows that are read are scaled down to max_norm.
+// embedding_lookup: rows of a table [rows, width] at indices [*], giving [*, width]. Its gradient sums what
+// flows to each row, none to padding_idx; with scale_grad_by_freq each share is divided by how often its row
+// was read. embedding_renorm: rows that are read are scaled down to max_norm.
 #include "ops/indexing/embedding.h"
 
 #include "ir/emitter.h"
@@ -17,7 +17,8 @@ void check_indices(const ValueImpl& indices) {
 }
 
 void infer_lookup(InferContext& c) {
-  TW_CHECK(c.in(0).rank() == 2, kRuntime, "embedding: a weight of 2 dims is wanted, got shape ", c.in(0).sizes);
+  TW_CHECK(c.in(0).rank() == 2, kRuntime, "embedding: a weight of 2 dims is wanted, got shape ",
+           c.in(0).sizes);
   check_indices(c.in(1));
   Dims sizes = c.in(1).sizes;
   sizes.push_back(c.in(0).size(1));
@@ -35,7 +36,8 @@ void infer_backward(InferContext& c) {
   c.output(c.in(0).dtype, {c.attrs<EmbeddingBackwardAttrs>().num_weights, c.in(0).size(-1)});
 }
 
-// The backward is linear in grad: what flows into row r goes to every place that read r, with the same factor.
+// The backward is linear in grad: what flows into row r goes to every place that read r, with the same
+// factor.
 void backward_grad(GradContext& c) {
   const auto& a = c.attrs<EmbeddingBackwardAttrs>();
   Value indices = c.input(1), gradient = c.grad();
@@ -79,14 +81,16 @@ void sbp_backward(sbp::RuleContext& c) {
 }  // namespace
 
 void define_embedding(OpRegistry& r) {
-  r.op("embedding_lookup(Tensor weight, Tensor input, int padding_idx=-1, bool scale_grad_by_freq=False) -> Tensor",
+  r.op("embedding_lookup(Tensor weight, Tensor input, int padding_idx=-1, bool scale_grad_by_freq=False) -> "
+       "Tensor",
        &EmbeddingAttrs::padding_idx, &EmbeddingAttrs::scale_grad_by_freq)
       .doc("The rows of weight that input names.")
       .infer(infer_lookup)
       .grad("input", lookup_grad)
       .sbp(sbp_lookup)
       .cost(copy_cost);
-  r.op("embedding_backward(Tensor grad, Tensor input, int num_weights, int padding_idx, bool scale_grad_by_freq) "
+  r.op("embedding_backward(Tensor grad, Tensor input, int num_weights, int padding_idx, bool "
+       "scale_grad_by_freq) "
        "-> Tensor",
        &EmbeddingBackwardAttrs::num_weights, &EmbeddingBackwardAttrs::padding_idx,
        &EmbeddingBackwardAttrs::scale_grad_by_freq)

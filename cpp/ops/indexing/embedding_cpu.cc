@@ -1,5 +1,5 @@
-// Rows are copied whole. The backward is cut by columns: each thread adds all rows in order, so sums have one order.
-// Floor: the rows that are read (or the gradient) once, the result once.
+// Rows are copied whole. The backward is cut by columns: each thread adds all rows in order, so sums have one
+// order. Floor: the rows that are read (or the gradient) once, the result once.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -22,8 +22,8 @@ std::vector<int64_t> read_indices(const Operand& indices, int64_t rows) {
   Dims strides = contiguous_strides(*indices.sizes);
   copy_cast(Operand{values.data(), indices.sizes, &strides, DType::kInt64}, indices);
   for (int64_t value : values)
-    TW_CHECK(value >= 0 && value < rows, kIndex, "embedding: index ", value, " is out of bounds for a table of ", rows,
-             " rows");
+    TW_CHECK(value >= 0 && value < rows, kIndex, "embedding: index ", value,
+             " is out of bounds for a table of ", rows, " rows");
   return values;
 }
 
@@ -47,28 +47,30 @@ void lookup_kernel(KernelContext& k) {
   char* out = k.out().as<char>();
   parallel_for(0, static_cast<int64_t>(rows.size()), kGrain / std::max<int64_t>(width, 1) + 1,
                [&](int64_t first, int64_t last) {
-                 for (int64_t i = first; i < last; i++) std::memcpy(out + i * bytes, table + rows[i] * pitch, bytes);
+                 for (int64_t i = first; i < last; i++)
+                   std::memcpy(out + i * bytes, table + rows[i] * pitch, bytes);
                });
 }
 
 // acc[row][column] += factor * grad, in the order of the indices.
 template <class T, class Acc>
-void add_rows(const T* grad, const std::vector<int64_t>& rows, const std::vector<int64_t>& counts, int64_t padding,
-              int64_t width, Acc* acc) {
+void add_rows(const T* grad, const std::vector<int64_t>& rows, const std::vector<int64_t>& counts,
+              int64_t padding, int64_t width, Acc* acc) {
   int64_t count = static_cast<int64_t>(rows.size());
-  parallel_for(0, width, std::max<int64_t>(8, kGrain / std::max<int64_t>(count, 1)), [&](int64_t first, int64_t last) {
-    for (int64_t i = 0; i < count; i++) {
-      if (rows[i] == padding) continue;
-      Acc* to = acc + rows[i] * width;
-      const T* from = grad + i * width;
-      if (counts.empty()) {
-        for (int64_t c = first; c < last; c++) to[c] += load<T>(from[c]);
-      } else {
-        Acc factor = Acc(1) / static_cast<Acc>(static_cast<double>(counts[rows[i]]));
-        for (int64_t c = first; c < last; c++) to[c] += load<T>(from[c]) * factor;
-      }
-    }
-  });
+  parallel_for(0, width, std::max<int64_t>(8, kGrain / std::max<int64_t>(count, 1)),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t i = 0; i < count; i++) {
+                   if (rows[i] == padding) continue;
+                   Acc* to = acc + rows[i] * width;
+                   const T* from = grad + i * width;
+                   if (counts.empty()) {
+                     for (int64_t c = first; c < last; c++) to[c] += load<T>(from[c]);
+                   } else {
+                     Acc factor = Acc(1) / static_cast<Acc>(static_cast<double>(counts[rows[i]]));
+                     for (int64_t c = first; c < last; c++) to[c] += load<T>(from[c]) * factor;
+                   }
+                 }
+               });
 }
 
 void backward_kernel(KernelContext& k) {
@@ -99,8 +101,10 @@ double norm_of(const T* row, int64_t width, int64_t stride, double p) {
   double total = 0;
   for (int64_t c = 0; c < width; c++) {
     double value = std::abs(static_cast<double>(load<T>(row[c * stride])));
-    if (std::isinf(p)) total = std::max(total, value);
-    else total += p == 2 ? value * value : p == 1 ? value : std::pow(value, p);
+    if (std::isinf(p))
+      total = std::max(total, value);
+    else
+      total += p == 2 ? value * value : p == 1 ? value : std::pow(value, p);
   }
   return std::isinf(p) ? total : p == 2 ? std::sqrt(total) : p == 1 ? total : std::pow(total, 1 / p);
 }
@@ -116,14 +120,15 @@ void renorm_kernel(KernelContext& k) {
   dispatch_float(out.dtype, "embedding", [&]<class T>() {
     parallel_for(0, static_cast<int64_t>(rows.size()), kGrain / std::max<int64_t>(width, 1) + 1,
                  [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; i++) {
-        T* row = out.as<T>() + rows[i] * out.stride(0);
-        double norm = norm_of(row, width, stride, a.norm_type);
-        if (norm <= a.max_norm) continue;
-        auto factor = static_cast<compute_t<T>>(a.max_norm / (norm + 1e-7));
-        for (int64_t c = 0; c < width; c++) row[c * stride] = store<T>(load<T>(row[c * stride]) * factor);
-      }
-    });
+                   for (int64_t i = first; i < last; i++) {
+                     T* row = out.as<T>() + rows[i] * out.stride(0);
+                     double norm = norm_of(row, width, stride, a.norm_type);
+                     if (norm <= a.max_norm) continue;
+                     auto factor = static_cast<compute_t<T>>(a.max_norm / (norm + 1e-7));
+                     for (int64_t c = 0; c < width; c++)
+                       row[c * stride] = store<T>(load<T>(row[c * stride]) * factor);
+                   }
+                 });
   });
 }
 

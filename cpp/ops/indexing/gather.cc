@@ -1,6 +1,7 @@
 // gather: result[i][j] = input[i][index[i][j]] for dim 1, and likewise for the others.
-// scatter_elements: the same places of input written by src, or reduced with it. It stands behind scatter, scatter_add
-// and scatter_reduce; a src of rank 0 goes to every place. Where places repeat, the last of src in order stays.
+// scatter_elements: the same places of input written by src, or reduced with it. It stands behind scatter,
+// scatter_add and scatter_reduce; a src of rank 0 goes to every place. Where places repeat, the last of src
+// in order stays.
 #include "ops/indexing/gather.h"
 
 #include "ir/emitter.h"
@@ -12,13 +13,14 @@ using namespace ir;
 namespace {
 
 // A 0-dim tensor takes part as one of a single element.
-void check_index(const char* op, const ValueImpl& index, const ValueImpl& other, int64_t dim, const char* name,
-                 bool along_dim) {
+void check_index(const char* op, const ValueImpl& index, const ValueImpl& other, int64_t dim,
+                 const char* name, bool along_dim) {
   if (index.count() == 0) return;  // of any dtype
   TW_CHECK(index.dtype == DType::kInt64 || index.dtype == DType::kInt32, kIndex, op,
            ": an index of dtype int64 or int32 is wanted, got ", index.dtype);
-  TW_CHECK(std::max<int64_t>(index.rank(), 1) == std::max<int64_t>(other.rank(), 1), kRuntime, op, ": index and ",
-           name, " must have the same number of dims, got shapes ", index.sizes, " and ", other.sizes);
+  TW_CHECK(std::max<int64_t>(index.rank(), 1) == std::max<int64_t>(other.rank(), 1), kRuntime, op,
+           ": index and ", name, " must have the same number of dims, got shapes ", index.sizes, " and ",
+           other.sizes);
   for (int64_t d = 0; d < std::min(index.rank(), other.rank()); d++)
     TW_CHECK((d == dim && !along_dim) || index.size(d) <= other.size(d), kRuntime, op, ": index of shape ",
              index.sizes, " goes beyond ", name, " of shape ", other.sizes, " in dim ", d);
@@ -62,11 +64,14 @@ Value to_src(GradContext& c, const Value& gradient) {
   if (gradient->sizes == sizes || sizes.empty()) return gradient;
   Value result = gradient;
   for (int64_t d = 0; d < result->rank(); d++)
-    result = op<"slice_scatter_zeros">(result, [&] {
-      Dims grown = result->sizes;
-      grown[d] = sizes[d];
-      return grown;
-    }(), d, 0, gradient->size(d), 1);
+    result = op<"slice_scatter_zeros">(
+        result,
+        [&] {
+          Dims grown = result->sizes;
+          grown[d] = sizes[d];
+          return grown;
+        }(),
+        d, 0, gradient->size(d), 1);
   return result;
 }
 
@@ -109,8 +114,9 @@ void extreme_grad(GradContext& c, const ScatterAttrs& a) {
   if (c.needs(2)) c.set(2, to_src(c, src_hit * gathered(shared, a.dim, index)));
 }
 
-// The product of the other factors: the product over the factor, with a factor of 1 in its place where it is zero. The
-// other factors stay as they are, so that second derivatives see them; only two zeros in src at one place give up that.
+// The product of the other factors: the product over the factor, with a factor of 1 in its place where it is
+// zero. The other factors stay as they are, so that second derivatives see them; only two zeros in src at one
+// place give up that.
 void prod_grad(GradContext& c, const ScatterAttrs& a) {
   Value index = c.input(1), x = c.input(0), src = used_src(c);
   if (!a.include_self) x = op<"scatter_elements">(x, a.dim, index, 1, "set");
@@ -137,7 +143,8 @@ void scatter_grad(GradContext& c) {
   if (a.reduce == "prod") return prod_grad(c, a);
   if (a.reduce == "amax" || a.reduce == "amin") return extreme_grad(c, a);
   bool kept = a.reduce == "sum" && a.include_self;
-  sum_grad(c, a, kept || !c.needs(0) ? c.grad() : op<"scatter_elements">(c.grad(), a.dim, c.input(1), 0, "set"));
+  sum_grad(c, a,
+           kept || !c.needs(0) ? c.grad() : op<"scatter_elements">(c.grad(), a.dim, c.input(1), 0, "set"));
 }
 
 // A dim that input and index share may be split with both, where their cuts agree.
@@ -146,8 +153,10 @@ void sbp_gather(sbp::RuleContext& c) {
   if (rank == 0 || c.inputs[1].size() != c.inputs[0].size()) return;
   int64_t gathered_dim = wrap_dim(c.attrs<GatherAttrs>().dim, rank, "gather");
   for (int64_t d = 0; d < rank; d++) {
-    if (d == gathered_dim) c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
-    else if (c.inputs[0][d] == c.inputs[1][d]) c.add({{sbp::split(d), sbp::split(d)}, {sbp::split(d)}});
+    if (d == gathered_dim)
+      c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
+    else if (c.inputs[0][d] == c.inputs[1][d])
+      c.add({{sbp::split(d), sbp::split(d)}, {sbp::split(d)}});
   }
   c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
 }

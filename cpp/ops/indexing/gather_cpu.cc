@@ -1,5 +1,6 @@
-// Work is cut by lines: one position of every dim but `dim`. Two lines never meet in the tensor that is written, so
-// the result has one order whatever the number of threads. Floor: index and elements read once, the result written.
+// Work is cut by lines: one position of every dim but `dim`. Two lines never meet in the tensor that is
+// written, so the result has one order whatever the number of threads. Floor: index and elements read once,
+// the result written.
 #include <limits>
 #include <vector>
 
@@ -68,8 +69,8 @@ void for_lines(const Lines& l, Body body) {
   TW_FAIL(kIndex, op, ": index ", value, " is out of bounds for dim ", l.dim, " of size ", l.size);
 }
 
-// visit(position in the indexed tensor, position in the other) for the elements of some lines; those of one line come in
-// order. The denser of line and dim is walked innermost.
+// visit(position in the indexed tensor, position in the other) for the elements of some lines; those of one
+// line come in order. The denser of line and dim is walked innermost.
 template <class Index, class Visit>
 TW_INLINE void visit_lines(const Lines& l, const Offsets& at, int64_t lines, const char* op, Visit visit) {
   const Index* index = l.index->as<Index>() + at.index;
@@ -89,7 +90,8 @@ TW_INLINE void visit_lines(const Lines& l, const Offsets& at, int64_t lines, con
     int64_t indexed = at.indexed + i * along.indexed, other = at.other + i * along.other;
     for (int64_t j = 0; j < across.count; j++) {
       int64_t value = row[j * across.index];
-      if (static_cast<uint64_t>(value) >= size) [[unlikely]] out_of_bounds(op, value, l);
+      if (static_cast<uint64_t>(value) >= size) [[unlikely]]
+        out_of_bounds(op, value, l);
       visit(indexed + j * across.indexed + value * x_step, other + j * across.other);
     }
   }
@@ -119,14 +121,18 @@ void gather_kernel(KernelContext& k) {
 template <class T>
 compute_t<T> lowest() {
   using C = compute_t<T>;
-  if constexpr (std::numeric_limits<C>::has_infinity) return -std::numeric_limits<C>::infinity();
-  else return std::numeric_limits<C>::lowest();
+  if constexpr (std::numeric_limits<C>::has_infinity)
+    return -std::numeric_limits<C>::infinity();
+  else
+    return std::numeric_limits<C>::lowest();
 }
 template <class T>
 compute_t<T> highest() {
   using C = compute_t<T>;
-  if constexpr (std::numeric_limits<C>::has_infinity) return std::numeric_limits<C>::infinity();
-  else return std::numeric_limits<C>::max();
+  if constexpr (std::numeric_limits<C>::has_infinity)
+    return std::numeric_limits<C>::infinity();
+  else
+    return std::numeric_limits<C>::max();
 }
 
 // Divides sums by how many went into each; whole numbers round down.
@@ -135,7 +141,8 @@ void divide_by_counts(const Lines& lines, stored_t<T>* out, bool include_self, c
   Dims sizes = *lines.indexed->sizes, strides = contiguous_strides(sizes);
   std::vector<int64_t> counts(numel(sizes), include_self ? 1 : 0);
   Operand dense{counts.data(), &sizes, &strides, DType::kInt64};
-  visit_all(Lines(*lines.index, dense, *lines.other, lines.dim), op, [&](int64_t at, int64_t) { counts[at]++; });
+  visit_all(Lines(*lines.index, dense, *lines.other, lines.dim), op,
+            [&](int64_t at, int64_t) { counts[at]++; });
   Dims at(sizes.size(), 0);
   int64_t offset = 0;
   for (int64_t count : counts) {

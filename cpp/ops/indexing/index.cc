@@ -1,7 +1,7 @@
-// index: x[indices] for tensors as indices, one for each dim or none where the dim is taken whole. A bool (or uint8)
-// mask of rank r stands for r dims and the positions where it is true.
-// index_put: the same places overwritten by values, or added to. Repeated places all count when adding; when
-// overwriting, the last value in row-major order stays.
+// index: x[indices] for tensors as indices, one for each dim or none where the dim is taken whole. A bool (or
+// uint8) mask of rank r stands for r dims and the positions where it is true. index_put: the same places
+// overwritten by values, or added to. Repeated places all count when adding; when overwriting, the last value
+// in row-major order stays.
 #include "ops/indexing/index.h"
 
 #include "ir/emitter.h"
@@ -16,8 +16,8 @@ bool is_mask(const Value& index) { return index->dtype == DType::kBool || index-
 
 void check_mask(const Dims& input, const ValueImpl& mask, size_t dim, const char* op) {
   for (size_t i = 0; i < mask.sizes.size(); i++)
-    TW_CHECK(dim + i < input.size() && mask.sizes[i] == input[dim + i], kIndex, op, ": a mask of shape ", mask.sizes,
-             " does not fit the dims of ", input, " from ", dim, " on");
+    TW_CHECK(dim + i < input.size() && mask.sizes[i] == input[dim + i], kIndex, op, ": a mask of shape ",
+             mask.sizes, " does not fit the dims of ", input, " from ", dim, " on");
 }
 
 // Masks become one integer index for each of their dims.
@@ -54,7 +54,8 @@ std::vector<const Dims*> index_shapes(std::span<const ValueImpl* const> indices,
   std::vector<const Dims*> shapes;
   for (const ValueImpl* index : indices) {
     if (index)
-      TW_CHECK(index->dtype == DType::kInt64, kIndex, op, ": indices of dtype int64 are wanted, got ", index->dtype);
+      TW_CHECK(index->dtype == DType::kInt64, kIndex, op, ": indices of dtype int64 are wanted, got ",
+               index->dtype);
     shapes.push_back(index ? &index->sizes : nullptr);
   }
   return shapes;
@@ -66,7 +67,8 @@ void infer_gather(InferContext& c) {
 }
 
 void gather_grad(GradContext& c) {
-  c.set(0, op<"index_gather_backward">(c.grad(), saved_indices(c, c.input_count() - 1), c.input_meta(0).sizes));
+  c.set(0,
+        op<"index_gather_backward">(c.grad(), saved_indices(c, c.input_count() - 1), c.input_meta(0).sizes));
 }
 
 void infer_gather_backward(InferContext& c) {
@@ -81,8 +83,8 @@ void gather_backward_grad(GradContext& c) {
   c.set(0, op<"index_gather">(c.grad(), saved_indices(c, c.input_count() - 1)));
 }
 
-// Shapes of the indices with masks taken apart; how many places a mask holds is known to the kernel only, so an op with
-// masks leaves the check of the values' shape to it.
+// Shapes of the indices with masks taken apart; how many places a mask holds is known to the kernel only, so
+// an op with masks leaves the check of the values' shape to it.
 void infer_put(InferContext& c) {
   const ValueImpl& x = c.param(0);
   const ValueImpl& values = c.param(2);
@@ -104,8 +106,8 @@ void infer_put(InferContext& c) {
   }
   Dims places = index_layout(x.sizes, shapes, c.op).sizes;
   if (!masked)
-    TW_CHECK(broadcast_sizes(places, values.sizes, c.op) == places, kRuntime, c.op, ": values of shape ", values.sizes,
-             " do not broadcast to the indexed shape ", places);
+    TW_CHECK(broadcast_sizes(places, values.sizes, c.op) == places, kRuntime, c.op, ": values of shape ",
+             values.sizes, " do not broadcast to the indexed shape ", places);
   c.output(x.dtype, x.sizes);
 }
 
@@ -160,7 +162,8 @@ void sbp_gather_backward(sbp::RuleContext& c) {
   c.add(pending);
 }
 
-// Which dims a mask stands for cannot be seen from shapes: only what is pending in input and values alike passes.
+// Which dims a mask stands for cannot be seen from shapes: only what is pending in input and values alike
+// passes.
 void sbp_put(sbp::RuleContext& c) {
   sbp::Signature pending = all_broadcast(c);
   pending.inputs.front() = pending.inputs.back() = pending.outputs[0] = sbp::partial();

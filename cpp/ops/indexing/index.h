@@ -16,8 +16,8 @@ struct IndexBackwardAttrs {
   IntList input_size;
 };
 
-// Integer indices replace the dims they stand for by the dims of their common (broadcast) shape: in place where the
-// indexed dims are neighbours, in front of everything else where they are not. NumPy's rule.
+// Integer indices replace the dims they stand for by the dims of their common (broadcast) shape: in place
+// where the indexed dims are neighbours, in front of everything else where they are not. NumPy's rule.
 struct IndexLayout {
   Dims broadcast;  // shape of the indices together
   Dims before;     // dims of the input taken whole that come before it in the result
@@ -25,10 +25,11 @@ struct IndexLayout {
   Dims sizes;      // of the result
 };
 
-// `indices[d]` is the shape of the index of input dim d, null where the dim is taken whole; may be shorter than `input`.
+// `indices[d]` is the shape of the index of input dim d, null where the dim is taken whole; may be shorter
+// than `input`.
 inline IndexLayout index_layout(const Dims& input, std::span<const Dims* const> indices, const char* op) {
-  TW_CHECK(indices.size() <= input.size(), kIndex, op, ": too many indices for a tensor of shape ", input, ": got ",
-           indices.size());
+  TW_CHECK(indices.size() <= input.size(), kIndex, op, ": too many indices for a tensor of shape ", input,
+           ": got ", indices.size());
   IndexLayout layout;
   int64_t first = -1, last = -1, count = 0;
   for (size_t d = 0; d < indices.size(); d++) {

@@ -1,9 +1,9 @@
-// An indexed place is the sum of three offsets: of the dims taken whole before the indices (outer), of the indices
-// together (at), of the dims after them (inner, ending in runs that lie densely in memory). Floor: the elements moved,
-// read and written once.
+// An indexed place is the sum of three offsets: of the dims taken whole before the indices (outer), of the
+// indices together (at), of the dims after them (inner, ending in runs that lie densely in memory). Floor:
+// the elements moved, read and written once.
 //
-// Writing is cut by columns, the positions within the dims taken whole, never by places: two threads cannot meet at a
-// repeated index, and sums have the order of the places whatever the number of threads.
+// Writing is cut by columns, the positions within the dims taken whole, never by places: two threads cannot
+// meet at a repeated index, and sums have the order of the places whatever the number of threads.
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -92,8 +92,8 @@ void add_positions(const Operand& index, const Dims& shape, int64_t dim, int64_t
   parallel_for(0, static_cast<int64_t>(at.size()), kGrain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       int64_t value = values[i];
-      TW_CHECK(value >= -size && value < size, kIndex, op, ": index ", value, " is out of bounds for dim ", dim,
-               " of size ", size);
+      TW_CHECK(value >= -size && value < size, kIndex, op, ": index ", value, " is out of bounds for dim ",
+               dim, " of size ", size);
       at[i] += (value < 0 ? value + size : value) * stride;
     }
   });
@@ -109,7 +109,8 @@ struct Places {
     at.assign(numel(layout.broadcast), 0);
     for (size_t d = 0; d < indices.items.size(); d++)
       if (indices.items[d].present())
-        add_positions(indices.items[d], layout.broadcast, static_cast<int64_t>(d), x.size(d), x.stride(d), at, op);
+        add_positions(indices.items[d], layout.broadcast, static_cast<int64_t>(d), x.size(d), x.stride(d), at,
+                      op);
     size_t kept = layout.after.size();
     for (; kept > 0; kept--) {
       int64_t d = layout.after[kept - 1];
@@ -139,7 +140,8 @@ void gather(const T* x, const Places& p, T* out) {
   });
 }
 
-// body(to, from, n) for every place, in order, within each column; `from` is null where one value goes everywhere.
+// body(to, from, n) for every place, in order, within each column; `from` is null where one value goes
+// everywhere.
 template <class T, class Body>
 void put(T* x, const Places& p, const T* values, bool broadcast, Body body) {
   int64_t places = static_cast<int64_t>(p.at.size()), inner = static_cast<int64_t>(p.inner.size());
@@ -162,12 +164,13 @@ void put_values(const Operand& x, const Places& p, const void* values, bool broa
                 const char* op) {
   if (!accumulate) {
     return dispatch_bytes(x.dtype, [&]<class T>() {
-      put(x.as<T>(), p, static_cast<const T*>(values), broadcast, [broadcast](T* to, const T* from, int64_t n) {
-        if (broadcast)
-          std::fill_n(to, n, *from);
-        else
-          std::copy_n(from, n, to);
-      });
+      put(x.as<T>(), p, static_cast<const T*>(values), broadcast,
+          [broadcast](T* to, const T* from, int64_t n) {
+            if (broadcast)
+              std::fill_n(to, n, *from);
+            else
+              std::copy_n(from, n, to);
+          });
     });
   }
   dispatch_all(x.dtype, op, [&]<class T>() {
@@ -215,8 +218,8 @@ void index_put_kernel(KernelContext& k) {
   const Operand &input = k.list(0)[0], &values = k.list(2)[0], &out = k.out();
   IntegerIndices indices(input, k.list(1), k.op);
   const Dims& shape = indices.layout.sizes;
-  TW_CHECK(broadcast_sizes(shape, *values.sizes, k.op) == shape, kRuntime, k.op, ": values of shape ", *values.sizes,
-           " do not broadcast to the indexed shape ", shape);
+  TW_CHECK(broadcast_sizes(shape, *values.sizes, k.op) == shape, kRuntime, k.op, ": values of shape ",
+           *values.sizes, " do not broadcast to the indexed shape ", shape);
   Places places(out, indices, k.op);
   if (out.data != input.data) copy_cast(out, input);
   bool broadcast = values.count() == 1;

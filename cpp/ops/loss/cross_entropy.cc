@@ -1,8 +1,10 @@
-// cross_entropy_index: log_softmax and nll_loss in one pass, for class indices. With p = softmax(x) of a row, target t,
-// class weights w, W = Σ w and smoothing s:
-//   loss = (1 - s) w[t] (-log p[t]) + (s / classes) Σ w[c] (-log p[c]);  mean divides by Σ w[t] over the kept rows.
-//   d loss / d x = a p - r, a = (1 - s) w[t] + s W / classes, r = (1 - s) w[t] at t plus (s / classes) w.
-// Saved: input, log Σ exp and a (over the divisor) of each row: nothing of the input's size but the input itself.
+// cross_entropy_index: log_softmax and nll_loss in one pass, for class indices. With p = softmax(x) of a row,
+// target t, class weights w, W = Σ w and smoothing s:
+//   loss = (1 - s) w[t] (-log p[t]) + (s / classes) Σ w[c] (-log p[c]);  mean divides by Σ w[t] over the kept
+//   rows. d loss / d x = a p - r, a = (1 - s) w[t] + s W / classes, r = (1 - s) w[t] at t plus (s / classes)
+//   w.
+// Saved: input, log Σ exp and a (over the divisor) of each row: nothing of the input's size but the input
+// itself.
 #include "ops/loss/cross_entropy.h"
 
 #include "ops/loss/class_shape.h"
@@ -27,8 +29,8 @@ void infer_forward(InferContext& c) {
 
 void forward_grad(GradContext& c) {
   const auto& a = c.attrs<CrossEntropyAttrs>();
-  c.set(0, op<"cross_entropy_backward">(c.grad(0), c.input(0), c.input(1), c.output(1), c.output(2), c.input(2),
-                                        a.ignore_index, a.reduction, a.label_smoothing));
+  c.set(0, op<"cross_entropy_backward">(c.grad(0), c.input(0), c.input(1), c.output(1), c.output(2),
+                                        c.input(2), a.ignore_index, a.reduction, a.label_smoothing));
 }
 
 void infer_backward(InferContext& c) { c.output(c.in(1).dtype, c.in(1).sizes); }
@@ -41,8 +43,8 @@ void backward_grad(GradContext& c) {
   Value g = c.input(0);
   if (c.needs(0)) {  // linear in g: <v, what g = 1 gives>
     Value ones = op<"full">(g->sizes, 1, g->dtype);
-    Value unit = op<"cross_entropy_backward">(ones, x, c.input(2), c.input(3), c.input(4), c.input(5), a.ignore_index,
-                                              a.reduction, a.label_smoothing);
+    Value unit = op<"cross_entropy_backward">(ones, x, c.input(2), c.input(3), c.input(4), c.input(5),
+                                              a.ignore_index, a.reduction, a.label_smoothing);
     Value product = v * unit;
     c.set(0, a.reduction == "none" ? op<"sum">(product, IntList{dim}, false) : op<"sum">(product));
   }
@@ -53,7 +55,8 @@ void backward_grad(GradContext& c) {
   }
 }
 
-// Rows are independent; a sum over them leaves a pending reduction, a mean would need the other shards' weights.
+// Rows are independent; a sum over them leaves a pending reduction, a mean would need the other shards'
+// weights.
 void sbp_rows(sbp::RuleContext& c) {
   const auto& a = c.attrs<CrossEntropyAttrs>();
   bool backward = c.inputs.size() == 6;
@@ -64,7 +67,8 @@ void sbp_rows(sbp::RuleContext& c) {
     sbp::Sbp row = sbp::split(dim > 1 ? dim - 1 : dim);
     bool sum = a.reduction == "sum";
     if (backward) {
-      c.add({{sum ? sbp::broadcast() : row, sbp::split(dim), row, row, row, sbp::broadcast()}, {sbp::split(dim)}});
+      c.add({{sum ? sbp::broadcast() : row, sbp::split(dim), row, row, row, sbp::broadcast()},
+             {sbp::split(dim)}});
     } else {
       c.add({{sbp::split(dim), row, sbp::broadcast()}, {sum ? sbp::partial() : row, row, row}});
     }
@@ -84,7 +88,8 @@ void define_cross_entropy(OpRegistry& r) {
       .autocast(Autocast::kFloat32)
       .sbp(sbp_rows)
       .cost(reduction_cost<20>);
-  r.op("cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor log_sum, Tensor scale, Tensor? weight,"
+  r.op("cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor log_sum, Tensor scale, "
+       "Tensor? weight,"
        " int ignore_index, str reduction, float label_smoothing) -> Tensor",
        &CrossEntropyAttrs::ignore_index, &CrossEntropyAttrs::reduction, &CrossEntropyAttrs::label_smoothing)
       .doc("The gradient of cross_entropy_index.")

@@ -1,5 +1,5 @@
-// Forward reads each row of the input once; backward reads it once more and writes the gradient: nothing else is of
-// that size. Floor: these bytes over the bandwidth, and one exponential an element each way.
+// Forward reads each row of the input once; backward reads it once more and writes the gradient: nothing else
+// is of that size. Floor: these bytes over the bandwidth, and one exponential an element each way.
 #include "ops/loss/cross_entropy.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
-#include "device/cpu/rows.h"
 #include "device/cpu/row_sum.h"
+#include "device/cpu/rows.h"
 #include "device/cpu/softmax_row.h"
 
 namespace tw::ops {
@@ -28,20 +28,29 @@ struct Problem {
   int64_t ignore_index;
 
   Problem(const Operand& x, const Operand& targets, const Operand& weights, const CrossEntropyAttrs& a)
-      : dim(x.rank() > 1 ? 1 : 0), classes(x.size(dim)), rows(targets.count()), target(targets), weight(weights),
-        smoothing(a.label_smoothing), weight_sum(static_cast<double>(classes)), ignore_index(a.ignore_index) {
+      : dim(x.rank() > 1 ? 1 : 0),
+        classes(x.size(dim)),
+        rows(targets.count()),
+        target(targets),
+        weight(weights),
+        smoothing(a.label_smoothing),
+        weight_sum(static_cast<double>(classes)),
+        ignore_index(a.ignore_index) {
     if (weight.data()) {
       weight_sum = 0;
       for (int64_t c = 0; c < classes; c++) weight_sum += static_cast<double>(weight[c]);
     }
     for (int64_t row = 0; row < rows; row++)
       TW_CHECK(kept(row) ? target[row] >= 0 && target[row] < classes : true, kIndex,
-               "cross_entropy: target must be a class in [0, ", classes, ") or ", ignore_index, ", got ", target[row]);
+               "cross_entropy: target must be a class in [0, ", classes, ") or ", ignore_index, ", got ",
+               target[row]);
   }
   bool kept(int64_t row) const { return target[row] != ignore_index; }
   double weight_of(int64_t row) const { return weight.data() ? static_cast<double>(weight[target[row]]) : 1; }
   double scale(int64_t row) const {
-    return kept(row) ? (1 - smoothing) * weight_of(row) + smoothing * weight_sum / static_cast<double>(classes) : 0;
+    return kept(row)
+               ? (1 - smoothing) * weight_of(row) + smoothing * weight_sum / static_cast<double>(classes)
+               : 0;
   }
   // What "mean" divides by.
   double divisor(const std::string& reduction) const {
@@ -59,7 +68,8 @@ TW_CLONES __attribute__((flatten)) LogSum<compute_t<T>> log_sum_row(int64_t n, c
 
 // Σ w[c] x[c]
 template <class T>
-TW_CLONES __attribute__((flatten)) double weighted_sum(int64_t n, const stored_t<T>* x, const compute_t<T>* w) {
+TW_CLONES __attribute__((flatten)) double weighted_sum(int64_t n, const stored_t<T>* x,
+                                                       const compute_t<T>* w) {
   using C = compute_t<T>;
   if (!w) return long_sum<C>(n, [x](int64_t i) { return load<T>(x[i]); });
   return long_sum<C>(n, [x, w](int64_t i) { return w[i] * load<T>(x[i]); });
@@ -114,7 +124,8 @@ TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T
   C at_target = scale * math::exp(load<T>(x[target]) - log_sum) - (w ? smooth * w[target] : smooth) - t.hard;
   if (smooth != 0 && w) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) dx[i] = store<T>(scale * math::exp(load<T>(x[i]) - log_sum) - smooth * w[i]);
+    for (int64_t i = 0; i < n; i++)
+      dx[i] = store<T>(scale * math::exp(load<T>(x[i]) - log_sum) - smooth * w[i]);
   } else {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) dx[i] = store<T>(scale * math::exp(load<T>(x[i]) - log_sum) - smooth);

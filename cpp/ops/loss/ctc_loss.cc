@@ -1,6 +1,8 @@
-// ctc_loss_each: minus the logarithm of the probability that a sequence of classes, with blanks and repeats removed, is
-// the target, for each sequence of a batch. Graves et al., "Connectionist temporal classification", ICML 2006.
-//   log_probs [T, N, C], targets [N, S] or one after the other [Σ target_lengths] -> [N], log_alpha [N, T, 2 S + 1]
+// ctc_loss_each: minus the logarithm of the probability that a sequence of classes, with blanks and repeats
+// removed, is the target, for each sequence of a batch. Graves et al., "Connectionist temporal
+// classification", ICML 2006.
+//   log_probs [T, N, C], targets [N, S] or one after the other [Σ target_lengths] -> [N], log_alpha [N, T, 2
+//   S + 1]
 #include "ops/loss/ctc_loss.h"
 
 #include "ir/emitter.h"
@@ -25,11 +27,11 @@ void check_lengths(const CtcAttrs& a, const ValueImpl& log_probs, const ValueImp
     total += length;
   }
   if (targets.rank() == 1)
-    TW_CHECK(total == targets.size(0), kRuntime, "ctc_loss: target_lengths sum to ", total, ", but targets has ",
-             targets.size(0), " elements");
+    TW_CHECK(total == targets.size(0), kRuntime, "ctc_loss: target_lengths sum to ", total,
+             ", but targets has ", targets.size(0), " elements");
   else
-    TW_CHECK(targets.size(0) == samples, kRuntime, "ctc_loss: targets must have ", samples, " rows, got shape ",
-             targets.sizes);
+    TW_CHECK(targets.size(0) == samples, kRuntime, "ctc_loss: targets must have ", samples,
+             " rows, got shape ", targets.sizes);
 }
 
 void infer_ctc(InferContext& c) {
@@ -38,11 +40,11 @@ void infer_ctc(InferContext& c) {
   TW_CHECK(x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64, kRuntime,
            "ctc_loss: float32 or float64 is wanted, got ", x.dtype);
   TW_CHECK(x.rank() == 3, kRuntime, "ctc_loss: log_probs must be [T, N, C], got shape ", x.sizes);
-  TW_CHECK(targets.rank() == 1 || targets.rank() == 2, kRuntime, "ctc_loss: targets must have 1 or 2 dims, got shape ",
-           targets.sizes);
+  TW_CHECK(targets.rank() == 1 || targets.rank() == 2, kRuntime,
+           "ctc_loss: targets must have 1 or 2 dims, got shape ", targets.sizes);
   TW_CHECK(targets.dtype == DType::kInt64, kRuntime, "ctc_loss: targets must be int64, got ", targets.dtype);
-  TW_CHECK(a.blank >= 0 && a.blank < x.size(2), kRuntime, "ctc_loss: blank must be in [0, ", x.size(2), "), got ",
-           a.blank);
+  TW_CHECK(a.blank >= 0 && a.blank < x.size(2), kRuntime, "ctc_loss: blank must be in [0, ", x.size(2),
+           "), got ", a.blank);
   check_lengths(a, x, targets);
   int64_t longest = 0;
   for (int64_t length : a.target_lengths) longest = std::max(longest, length);
@@ -54,8 +56,8 @@ void infer_backward(InferContext& c) { c.output(c.in(1).dtype, c.in(1).sizes); }
 
 void ctc_grad(GradContext& c) {
   const auto& a = c.attrs<CtcAttrs>();
-  c.set(0, op<"ctc_loss_backward">(c.grad(0), c.input(0), c.input(1), c.output(0), c.output(1), a.input_lengths,
-                                   a.target_lengths, a.blank, a.zero_infinity));
+  c.set(0, op<"ctc_loss_backward">(c.grad(0), c.input(0), c.input(1), c.output(0), c.output(1),
+                                   a.input_lengths, a.target_lengths, a.blank, a.zero_infinity));
 }
 
 void refuse_second_order(GradContext&) {
@@ -65,7 +67,8 @@ void refuse_second_order(GradContext&) {
 }  // namespace
 
 void define_ctc_loss(OpRegistry& r) {
-  r.op("ctc_loss_each(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0,"
+  r.op("ctc_loss_each(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
+       "blank=0,"
        " bool zero_infinity=False) -> (Tensor loss, Tensor log_alpha)",
        &CtcAttrs::input_lengths, &CtcAttrs::target_lengths, &CtcAttrs::blank, &CtcAttrs::zero_infinity)
       .doc("The connectionist temporal classification loss of each sequence.")

@@ -1,5 +1,5 @@
-// Forward and backward recursions over the target with blanks between its classes, in logarithms; sequences run beside
-// each other. Time and memory T (2 S + 1) a sequence.
+// Forward and backward recursions over the target with blanks between its classes, in logarithms; sequences
+// run beside each other. Time and memory T (2 S + 1) a sequence.
 #include "ops/loss/ctc_loss.h"
 
 #include <algorithm>
@@ -42,7 +42,11 @@ template <class T>
 class Batch {
  public:
   Batch(const Operand& log_probs, const Operand& targets, const CtcAttrs& a)
-      : log_probs_(log_probs), targets_(targets), a_(a), samples_(log_probs.size(1)), classes_(log_probs.size(2)),
+      : log_probs_(log_probs),
+        targets_(targets),
+        a_(a),
+        samples_(log_probs.size(1)),
+        classes_(log_probs.size(2)),
         row_(targets.rank() == 2 ? targets.size(1) : -1) {
     int64_t offset = 0;
     for (int64_t length : a.target_lengths) starts_.push_back(offset), offset += length;
@@ -101,7 +105,8 @@ void backward(const Sequence<T>& q, int64_t width, const T* alpha, double loss, 
       if (t < q.steps - 1 && s + 1 < states) sum = log_add(sum, after[s + 1]);
       if (t < q.steps - 1 && s + 2 < states && q.may_skip(s + 2)) sum = log_add(sum, after[s + 2]);
       now[s] = sum + q.emission(t, s);
-      dx[t * q.step + q.labels[s]] -= static_cast<T>(g * std::exp(static_cast<double>(alpha[t * width + s]) + sum + loss));
+      dx[t * q.step + q.labels[s]] -=
+          static_cast<T>(g * std::exp(static_cast<double>(alpha[t * width + s]) + sum + loss));
     }
     std::swap(after, now);
   }
@@ -140,7 +145,8 @@ void ctc_loss_backward_kernel(KernelContext& k) {
         double total = static_cast<double>(end[states - 1]);
         if (states > 1) total = log_add(total, static_cast<double>(end[states - 2]));
         if (total == kNone && a.zero_infinity) continue;
-        backward<T>(q, width, alpha.data() + n * block, -total, static_cast<double>(grad[n]), dx + n * batch.classes());
+        backward<T>(q, width, alpha.data() + n * block, -total, static_cast<double>(grad[n]),
+                    dx + n * batch.classes());
       }
     });
   });

@@ -1,5 +1,5 @@
-// nll_loss: -w[t] x[t] of each row of log-probabilities; mean divides by Σ w[t] over the kept rows. It is linear in
-// its input, so the gradient of its gradient is nll_loss itself.
+// nll_loss: -w[t] x[t] of each row of log-probabilities; mean divides by Σ w[t] over the kept rows. It is
+// linear in its input, so the gradient of its gradient is nll_loss itself.
 #include "ops/loss/class_shape.h"
 #include "ops/loss/cross_entropy.h"
 
@@ -44,8 +44,10 @@ void sbp_rows(sbp::RuleContext& c) {
     if (dim == class_dim(x)) continue;
     sbp::Sbp row = sbp::split(dim > 1 ? dim - 1 : dim), full = sbp::split(dim);
     bool sum = reduction == "sum";
-    if (backward) c.add({{sum ? sbp::broadcast() : row, row, sbp::broadcast()}, {full}});
-    else c.add({{full, row, sbp::broadcast()}, {sum ? sbp::partial() : row}});
+    if (backward)
+      c.add({{sum ? sbp::broadcast() : row, row, sbp::broadcast()}, {full}});
+    else
+      c.add({{full, row, sbp::broadcast()}, {sum ? sbp::partial() : row}});
   }
 }
 
@@ -61,7 +63,8 @@ void define_nll_loss(OpRegistry& r) {
       .autocast(Autocast::kFloat32)
       .sbp(sbp_rows<NllAttrs>)
       .cost(reduction_cost<1>);
-  r.op("nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int classes, int ignore_index, str reduction)"
+  r.op("nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int classes, int ignore_index, str "
+       "reduction)"
        " -> Tensor",
        &NllBackwardAttrs::classes, &NllBackwardAttrs::ignore_index, &NllBackwardAttrs::reduction)
       .doc("The gradient of nll_loss_index.")

@@ -24,7 +24,8 @@ struct Rows {
 
 // The weight of each row's target, 0 where it is ignored.
 template <class C>
-std::vector<double> row_weights(const Rows& rows, const Dense<int64_t>& target, const Dense<C>& weight, int64_t ignored) {
+std::vector<double> row_weights(const Rows& rows, const Dense<int64_t>& target, const Dense<C>& weight,
+                                int64_t ignored) {
   std::vector<double> result(rows.count());
   for (int64_t row = 0; row < rows.count(); row++) {
     int64_t t = target[row];

@@ -32,8 +32,8 @@ void infer_cat(InferContext& c) {
     if (is_nothing(*shape)) continue;
     Dims expected = sizes;
     if (shape->size() == sizes.size()) expected[dim] = (*shape)[dim];
-    TW_CHECK(*shape == expected, kRuntime, "cat: shapes may differ in dim ", dim, " only, got ", sizes, " and ",
-             *shape);
+    TW_CHECK(*shape == expected, kRuntime, "cat: shapes may differ in dim ", dim, " only, got ", sizes,
+             " and ", *shape);
     total += (*shape)[dim];
   }
   sizes[dim] = total;
@@ -65,7 +65,8 @@ void sbp_cat(sbp::RuleContext& c) {
   };
   for (int64_t d = 0; d < rank; d++)
     if (d != joined)
-      all([&](size_t i) { return is_nothing(c.inputs[i]) ? sbp::broadcast() : sbp::split(d); }, sbp::split(d));
+      all([&](size_t i) { return is_nothing(c.inputs[i]) ? sbp::broadcast() : sbp::split(d); },
+          sbp::split(d));
   for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
     all([&](size_t) { return sbp::partial(reduce); }, sbp::partial(reduce));
 }
@@ -75,8 +76,8 @@ Values expand_stack(const Values& inputs, const void* attrs) {
   int64_t dim = wrap_dim(static_cast<const CatAttrs*>(attrs)->dim, inputs[0]->rank() + 1, "stack");
   Values parts;
   for (const Value& x : inputs) {
-    TW_CHECK(x->sizes == inputs[0]->sizes, kRuntime, "stack: equal shapes are wanted, got ", inputs[0]->sizes, " and ",
-             x->sizes);
+    TW_CHECK(x->sizes == inputs[0]->sizes, kRuntime, "stack: equal shapes are wanted, got ", inputs[0]->sizes,
+             " and ", x->sizes);
     parts.push_back(op<"unsqueeze">(x, dim));
   }
   return {op<"cat">(parts, dim)};

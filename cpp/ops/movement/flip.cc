@@ -1,5 +1,5 @@
-// flip: dims in reverse order. pad_constant: a border of one value around a tensor; negative pads crop. tril, triu: the
-// elements below and above a diagonal, zeros elsewhere.
+// flip: dims in reverse order. pad_constant: a border of one value around a tensor; negative pads crop. tril,
+// triu: the elements below and above a diagonal, zeros elsewhere.
 #include "ir/emitter.h"
 #include "ops/movement/cat.h"
 
@@ -35,12 +35,12 @@ void sbp_flip(sbp::RuleContext& c) {
 void infer_pad(InferContext& c) {
   const IntList& pad = c.attrs<PadAttrs>().pad;
   Dims sizes = c.in(0).sizes;
-  TW_CHECK(pad.size() % 2 == 0 && pad.size() <= 2 * sizes.size(), kRuntime, "pad: an even number of pads, at most ",
-           2 * sizes.size(), ", is wanted, got ", pad);
+  TW_CHECK(pad.size() % 2 == 0 && pad.size() <= 2 * sizes.size(), kRuntime,
+           "pad: an even number of pads, at most ", 2 * sizes.size(), ", is wanted, got ", pad);
   for (size_t i = 0; i < pad.size() / 2; i++) {
     int64_t& size = sizes[sizes.size() - 1 - i];
-    TW_CHECK(size + pad[2 * i] + pad[2 * i + 1] >= 0, kRuntime, "pad: pads ", pad, " leave a negative size of shape ",
-             c.in(0).sizes);
+    TW_CHECK(size + pad[2 * i] + pad[2 * i + 1] >= 0, kRuntime, "pad: pads ", pad,
+             " leave a negative size of shape ", c.in(0).sizes);
     size += pad[2 * i] + pad[2 * i + 1];
   }
   c.output(c.in(0).dtype, sizes);
@@ -87,7 +87,8 @@ void define_flip(OpRegistry& r) {
       .cost(copy_cost)
       .expose(kFunction | kMethod);
   r.op("pad_constant(Tensor input, int[] pad, Scalar value=0) -> Tensor", &PadAttrs::pad, &PadAttrs::value)
-      .doc("input with pad[0] elements of value before and pad[1] after its last dim, and so on to the front.")
+      .doc(
+          "input with pad[0] elements of value before and pad[1] after its last dim, and so on to the front.")
       .infer(infer_pad)
       .grad("", pad_grad)
       .sbp(sbp_pad)

@@ -1,4 +1,5 @@
-// Copies through strides that run backwards, into windows, and row by row. Floor: every byte read and written once.
+// Copies through strides that run backwards, into windows, and row by row. Floor: every byte read and written
+// once.
 #include "device/cpu/cast.h"
 #include "device/cpu/loops.h"
 #include "device/cpu/parallel.h"

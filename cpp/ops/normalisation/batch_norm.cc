@@ -1,7 +1,8 @@
-// batch_norm_train: (x - mean) rstd w + b with the statistics of each channel (dim 1) over all other dims. Ioffe and
-// Szegedy, arXiv:1502.03167. batch_norm itself, with running statistics and evaluation, is a composite.
-#include "ops/normalisation/normalisation.h"
+// batch_norm_train: (x - mean) rstd w + b with the statistics of each channel (dim 1) over all other dims.
+// Ioffe and Szegedy, arXiv:1502.03167. batch_norm itself, with running statistics and evaluation, is a
+// composite.
 #include "ops/norm_second_order.h"
+#include "ops/normalisation/normalisation.h"
 
 namespace tw::ops {
 
@@ -17,8 +18,9 @@ void infer_train(InferContext& c) {
   TW_CHECK(x.rank() >= 2, kRuntime, "batch_norm: at least two dims are wanted, got shape ", x.sizes);
   int64_t channels = x.size(1);
   for (int i = 1; i < 3; i++)
-    TW_CHECK(!c.has(i) || (c.in(i).rank() == 1 && c.in(i).size(0) == channels), kRuntime, "batch_norm: ",
-             i == 1 ? "weight" : "bias", " must have the shape [", channels, "], got ", c.in(i).sizes);
+    TW_CHECK(!c.has(i) || (c.in(i).rank() == 1 && c.in(i).size(0) == channels), kRuntime,
+             "batch_norm: ", i == 1 ? "weight" : "bias", " must have the shape [", channels, "], got ",
+             c.in(i).sizes);
   c.output(x.dtype, x.sizes);
   for (int i = 0; i < 3; i++) c.output(stat_dtype(x.dtype), {channels});
 }
@@ -50,8 +52,16 @@ Value per_channel(const Value& value, int64_t rank) {
 
 void backward_grad(GradContext& c) {
   int64_t wanted = c.attrs<BatchNormBackwardAttrs>().wanted, rank = c.input(1)->rank();
-  NormTerms t{c.input(0), c.input(1), per_channel(c.input(2), rank), per_channel(c.input(3), rank),
-              per_channel(c.input(4), rank), {}, {}, {}, {}, {}};
+  NormTerms t{c.input(0),
+              c.input(1),
+              per_channel(c.input(2), rank),
+              per_channel(c.input(3), rank),
+              per_channel(c.input(4), rank),
+              {},
+              {},
+              {},
+              {},
+              {}};
   for (int64_t d = 0; d < rank; d++)
     if (d != 1) t.stat_dims.push_back(d);
   t.affine_dims = t.stat_dims;

@@ -1,6 +1,6 @@
-// A tile of channels is worked on from its statistics to its output, so that forward reads x once from memory and twice
-// from the second-level cache, and backward g and x likewise. Tiles depend on the shape alone. Floor: the bytes of x
-// and y (of g, x and dx) over the bandwidth.
+// A tile of channels is worked on from its statistics to its output, so that forward reads x once from memory
+// and twice from the second-level cache, and backward g and x likewise. Tiles depend on the shape alone.
+// Floor: the bytes of x and y (of g, x and dx) over the bandwidth.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -16,7 +16,7 @@ using namespace device;
 
 namespace {
 
-constexpr int64_t kTile = 1024;   // elements of a sample that one tile takes at least, where there are as many
+constexpr int64_t kTile = 1024;  // elements of a sample that one tile takes at least, where there are as many
 constexpr int64_t kPiece = 4096;  // elements worked on at a time
 
 // x as [samples, channels, length].
@@ -51,14 +51,15 @@ struct Buffers {
 };
 
 template <class T>
-TW_CLONES __attribute__((flatten)) void sum_columns(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
-                                                    compute_t<T>* part, double* total) {
+TW_CLONES __attribute__((flatten)) void sum_columns(int64_t rows, int64_t step, int64_t width,
+                                                    const stored_t<T>* x, compute_t<T>* part, double* total) {
   column_sums<compute_t<T>>(rows, step, width, [x](int64_t i) { return load<T>(x[i]); }, part, total);
 }
 
 template <class T>
-TW_CLONES __attribute__((flatten)) void square_columns(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
-                                                       const compute_t<T>* mean, compute_t<T>* part, double* total) {
+TW_CLONES __attribute__((flatten)) void square_columns(int64_t rows, int64_t step, int64_t width,
+                                                       const stored_t<T>* x, const compute_t<T>* mean,
+                                                       compute_t<T>* part, double* total) {
   using C = compute_t<T>;
   for (int64_t j = 0; j < width; j++) total[j] = 0;
   for (int64_t first = 0; first < rows; first += 128) {
@@ -79,7 +80,8 @@ TW_CLONES __attribute__((flatten)) void square_columns(int64_t rows, int64_t ste
 template <class T>
 TW_CLONES __attribute__((flatten)) void product_columns(int64_t rows, int64_t step, int64_t width,
                                                         const stored_t<T>* g, const stored_t<T>* x,
-                                                        const compute_t<T>* mean, compute_t<T>* part, double* total) {
+                                                        const compute_t<T>* mean, compute_t<T>* part,
+                                                        double* total) {
   using C = compute_t<T>;
   for (int64_t j = 0; j < width; j++) total[j] = 0;
   for (int64_t first = 0; first < rows; first += 128) {
@@ -96,9 +98,10 @@ TW_CLONES __attribute__((flatten)) void product_columns(int64_t rows, int64_t st
 
 // y = (x - a) b + c
 template <class T>
-TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, int64_t width, const stored_t<T>* x,
-                                                   const compute_t<T>* a, const compute_t<T>* b,
-                                                   const compute_t<T>* c, stored_t<T>* y) {
+TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, int64_t width,
+                                                   const stored_t<T>* x, const compute_t<T>* a,
+                                                   const compute_t<T>* b, const compute_t<T>* c,
+                                                   stored_t<T>* y) {
   for (int64_t r = 0; r < rows; r++) {
     const stored_t<T>* from = x + r * step;
     stored_t<T>* to = y + r * step;
@@ -109,9 +112,9 @@ TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, i
 
 // dx = g p + (x - mean) q + r
 template <class T>
-TW_CLONES __attribute__((flatten)) void backward_rows(int64_t rows, int64_t step, int64_t width, const stored_t<T>* g,
-                                                      const stored_t<T>* x, const compute_t<T>* const* terms,
-                                                      stored_t<T>* dx) {
+TW_CLONES __attribute__((flatten)) void backward_rows(int64_t rows, int64_t step, int64_t width,
+                                                      const stored_t<T>* g, const stored_t<T>* x,
+                                                      const compute_t<T>* const* terms, stored_t<T>* dx) {
   const compute_t<T>*mean = terms[0], *p = terms[1], *q = terms[2], *rest = terms[3];
   for (int64_t r = 0; r < rows; r++) {
     const stored_t<T>*gr = g + r * step, *xr = x + r * step;
@@ -198,7 +201,8 @@ struct Backward {
       sum_columns<T>(planes.samples, planes.step(), width, g + at, part, total);
       fold(total, first, width, planes.length, sums.data());
       buffers.a.fill(mean + channel, first, width, planes.length);
-      product_columns<T>(planes.samples, planes.step(), width, g + at, x + at, buffers.a.of.data(), part, total);
+      product_columns<T>(planes.samples, planes.step(), width, g + at, x + at, buffers.a.of.data(), part,
+                         total);
       fold(total, first, width, planes.length, products.data());
     });
     std::vector<C> p(channels), q(channels), rest(channels);
@@ -216,7 +220,8 @@ struct Backward {
       buffers.b.fill(p.data(), first, width, planes.length);
       spread_q.fill(q.data(), first, width, planes.length);
       spread_rest.fill(rest.data(), first, width, planes.length);
-      const C* terms[] = {buffers.a.of.data(), buffers.b.of.data(), spread_q.of.data(), spread_rest.of.data()};
+      const C* terms[] = {buffers.a.of.data(), buffers.b.of.data(), spread_q.of.data(),
+                          spread_rest.of.data()};
       backward_rows<T>(planes.samples, planes.step(), width, g + at, x + at, terms, dx + at);
     });
   }
@@ -240,7 +245,8 @@ void train_kernel(KernelContext& k) {
     Dense<T> x(k.in(0));
     Dense<C> weight(k.in(1)), bias(k.in(2));
     run_tiles(planes, Forward<T>{planes, x.data(), weight.data(), bias.data(), k.out(0).as<stored_t<T>>(),
-                                 k.out(1).as<C>(), k.out(2).as<C>(), k.out(3).as<C>(), k.attrs<BatchNormAttrs>().eps});
+                                 k.out(1).as<C>(), k.out(2).as<C>(), k.out(3).as<C>(),
+                                 k.attrs<BatchNormAttrs>().eps});
   });
 }
 
@@ -259,8 +265,8 @@ void backward_kernel(KernelContext& k) {
     Dense<C> weight(k.in(2)), mean(k.in(3)), rstd(k.in(4));
     ScratchArray<C> dw(planes.channels), db(planes.channels);
     auto* dx = wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
-    run_tiles(planes, Backward<T>{planes, g.data(), x.data(), weight.data(), mean.data(), rstd.data(), dx, dw.data(),
-                                  db.data()});
+    run_tiles(planes, Backward<T>{planes, g.data(), x.data(), weight.data(), mean.data(), rstd.data(), dx,
+                                  dw.data(), db.data()});
     if (wanted & kNormWeight) give(k.out(1), dw.data(), planes.channels);
     if (wanted & kNormBias) give(k.out(2), db.data(), planes.channels);
   });

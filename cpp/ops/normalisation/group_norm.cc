@@ -1,7 +1,8 @@
-// group_norm: (x - mean) rstd w + b with the statistics of each sample's groups of channels; weight and bias are of
-// each channel. Wu and He, arXiv:1803.08494. instance_norm is group_norm with as many groups as channels.
-#include "ops/normalisation/normalisation.h"
+// group_norm: (x - mean) rstd w + b with the statistics of each sample's groups of channels; weight and bias
+// are of each channel. Wu and He, arXiv:1803.08494. instance_norm is group_norm with as many groups as
+// channels.
 #include "ops/norm_second_order.h"
+#include "ops/normalisation/normalisation.h"
 
 namespace tw::ops {
 
@@ -54,8 +55,16 @@ void backward_grad(GradContext& c) {
     return value ? op<"reshape">(value, IntList{1, a.num_groups, per_group, 1}) : value;
   };
   auto stat = [&](const Value& value) { return op<"reshape">(value, IntList{samples, a.num_groups, 1, 1}); };
-  NormTerms t{group(c.input(0)), group(x), affine(c.input(2)), stat(c.input(3)), stat(c.input(4)), IntList{2, 3},
-              IntList{0, 3}, {}, {}, {}};
+  NormTerms t{group(c.input(0)),
+              group(x),
+              affine(c.input(2)),
+              stat(c.input(3)),
+              stat(c.input(4)),
+              IntList{2, 3},
+              IntList{0, 3},
+              {},
+              {},
+              {}};
   if (a.wanted & kNormInput) t.v = group(c.grad(0));
   if (a.wanted & kNormWeight) t.v_weight = affine(c.grad(1));
   if (a.wanted & kNormBias) t.v_bias = affine(c.grad(2));
@@ -83,7 +92,9 @@ void define_group_norm(OpRegistry& r) {
   r.op("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-5)"
        " -> (Tensor result, Tensor mean, Tensor rstd)",
        &GroupNormAttrs::num_groups, &GroupNormAttrs::eps)
-      .doc("Normalises each sample's groups of channels to mean 0 and variance 1, then applies weight and bias.")
+      .doc(
+          "Normalises each sample's groups of channels to mean 0 and variance 1, then applies weight and "
+          "bias.")
       .visible(1)
       .infer(infer_group_norm)
       .grad("input weight mean rstd", group_norm_grad)
@@ -91,7 +102,8 @@ void define_group_norm(OpRegistry& r) {
       .sbp(sbp_samples)
       .cost(pointwise_cost<8>)
       .expose(kFunction | kNnFunctional);
-  r.op("group_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, int num_groups,"
+  r.op("group_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, int "
+       "num_groups,"
        " int wanted) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)",
        &GroupNormBackwardAttrs::num_groups, &GroupNormBackwardAttrs::wanted)
       .doc("The gradients of group_norm; wanted: bits for input, weight, bias.")

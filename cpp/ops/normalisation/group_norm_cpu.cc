@@ -1,5 +1,5 @@
-// Each group of a sample is one contiguous row: read once from memory, then from the cache. Floor: as layer_norm.
-// The gradients of weight and bias are summed per sample, then over samples in order.
+// Each group of a sample is one contiguous row: read once from memory, then from the cache. Floor: as
+// layer_norm. The gradients of weight and bias are summed per sample, then over samples in order.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,8 @@ namespace {
 
 struct Groups {
   int64_t samples, channels, groups, length, per_group;
-  Groups(const Operand& x, int64_t groups) : samples(x.size(0)), channels(x.size(1)), groups(groups), length(1) {
+  Groups(const Operand& x, int64_t groups)
+      : samples(x.size(0)), channels(x.size(1)), groups(groups), length(1) {
     for (int64_t d = 2; d < x.rank(); d++) length *= x.size(d);
     per_group = channels / groups;
   }
@@ -47,7 +48,8 @@ TW_CLONES __attribute__((flatten)) void forward_group(int64_t channels, int64_t 
   for (int64_t c = 0; c < channels; c++) {
     C scale = affine.weight ? rstd * affine.weight[c] : rstd, shift = affine.bias ? affine.bias[c] : C(0);
 #pragma GCC ivdep
-    for (int64_t i = c * length; i < (c + 1) * length; i++) y[i] = store<T>((load<T>(x[i]) - mean) * scale + shift);
+    for (int64_t i = c * length; i < (c + 1) * length; i++)
+      y[i] = store<T>((load<T>(x[i]) - mean) * scale + shift);
   }
   *mean_out = mean;
   *rstd_out = rstd;
@@ -60,14 +62,16 @@ void group_norm_kernel(KernelContext& k) {
     using C = compute_t<T>;
     Dense<T> x(k.in(0));
     Dense<C> weight(k.in(1)), bias(k.in(2));
-    parallel_for(0, shape.samples * shape.groups, shape.grain(2 * sizeof(T)), [&](int64_t first, int64_t last) {
-      for (int64_t row = first; row < last; row++) {
-        int64_t channel = row % shape.groups * shape.per_group, at = row * shape.row();
-        Affine<C> affine{weight.data() ? weight.data() + channel : nullptr, bias.data() ? bias.data() + channel : nullptr};
-        forward_group<T>(shape.per_group, shape.length, x.data() + at, affine, a.eps, k.out(0).as<stored_t<T>>() + at,
-                         k.out(1).as<C>() + row, k.out(2).as<C>() + row);
-      }
-    });
+    parallel_for(
+        0, shape.samples * shape.groups, shape.grain(2 * sizeof(T)), [&](int64_t first, int64_t last) {
+          for (int64_t row = first; row < last; row++) {
+            int64_t channel = row % shape.groups * shape.per_group, at = row * shape.row();
+            Affine<C> affine{weight.data() ? weight.data() + channel : nullptr,
+                             bias.data() ? bias.data() + channel : nullptr};
+            forward_group<T>(shape.per_group, shape.length, x.data() + at, affine, a.eps,
+                             k.out(0).as<stored_t<T>>() + at, k.out(1).as<C>() + row, k.out(2).as<C>() + row);
+          }
+        });
   });
 }
 
@@ -88,7 +92,8 @@ TW_CLONES __attribute__((flatten)) void backward_group(int64_t channels, int64_t
   for (int64_t c = 0; c < channels; c++) {
     const stored_t<T>*gc = g + c * length, *xc = x + c * length;
     p.sums[c] = long_sum<C>(length, [gc](int64_t i) { return load<T>(gc[i]); });
-    p.products[c] = long_sum<C>(length, [=](int64_t i) { return load<T>(gc[i]) * ((load<T>(xc[i]) - mean) * rstd); });
+    p.products[c] =
+        long_sum<C>(length, [=](int64_t i) { return load<T>(gc[i]) * ((load<T>(xc[i]) - mean) * rstd); });
     double w = p.weight ? static_cast<double>(p.weight[c]) : 1;
     sum += w * p.sums[c];
     product += w * p.products[c];
@@ -123,15 +128,17 @@ void group_norm_backward_kernel(KernelContext& k) {
     Dense<C> weight(k.in(2)), mean(k.in(3)), rstd(k.in(4));
     ScratchArray<double> sums(shape.samples * shape.channels), products(shape.samples * shape.channels);
     auto* dx = a.wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
-    parallel_for(0, shape.samples * shape.groups, shape.grain(3 * sizeof(T)), [&](int64_t first, int64_t last) {
-      for (int64_t row = first; row < last; row++) {
-        int64_t channel = row % shape.groups * shape.per_group, at = row * shape.row();
-        int64_t slot = row / shape.groups * shape.channels + channel;
-        BackwardGroup<C> p{weight.data() ? weight.data() + channel : nullptr, mean[row], rstd[row],
-                           sums.data() + slot, products.data() + slot};
-        backward_group<T>(shape.per_group, shape.length, g.data() + at, x.data() + at, p, dx ? dx + at : nullptr);
-      }
-    });
+    parallel_for(0, shape.samples * shape.groups, shape.grain(3 * sizeof(T)),
+                 [&](int64_t first, int64_t last) {
+                   for (int64_t row = first; row < last; row++) {
+                     int64_t channel = row % shape.groups * shape.per_group, at = row * shape.row();
+                     int64_t slot = row / shape.groups * shape.channels + channel;
+                     BackwardGroup<C> p{weight.data() ? weight.data() + channel : nullptr, mean[row],
+                                        rstd[row], sums.data() + slot, products.data() + slot};
+                     backward_group<T>(shape.per_group, shape.length, g.data() + at, x.data() + at, p,
+                                       dx ? dx + at : nullptr);
+                   }
+                 });
     if (a.wanted & kNormWeight) add_samples<C>(products.data(), shape, k.out(1));
     if (a.wanted & kNormBias) add_samples<C>(sums.data(), shape, k.out(2));
   });

@@ -1,9 +1,10 @@
-// layer_norm: (x - mean) rstd w + b over the last dims, rstd = 1/√(var + eps), var without correction. Ba, Kiros and
-// Hinton, arXiv:1607.06450. rms_norm: x rstd w with rstd = 1/√(m(x²) + eps). Zhang and Sennrich, arXiv:1910.07467.
+// layer_norm: (x - mean) rstd w + b over the last dims, rstd = 1/√(var + eps), var without correction. Ba,
+// Kiros and Hinton, arXiv:1607.06450. rms_norm: x rstd w with rstd = 1/√(m(x²) + eps). Zhang and Sennrich,
+// arXiv:1910.07467.
 #include <limits>
 
-#include "ops/normalisation/normalisation.h"
 #include "ops/norm_second_order.h"
+#include "ops/normalisation/normalisation.h"
 
 namespace tw::ops {
 
@@ -25,8 +26,10 @@ Dims stat_sizes(const ValueImpl& x, const IntList& shape, const char* op) {
 
 void check_affine(InferContext& c, int i, const char* name, const IntList& shape) {
   if (!c.has(i)) return;
-  TW_CHECK(c.in(i).sizes == shape, kRuntime, c.op, ": ", name, " must have the shape ", shape, ", got ", c.in(i).sizes);
-  TW_CHECK(is_float(c.in(i).dtype), kRuntime, c.op, ": ", name, " must have a floating dtype, got ", c.in(i).dtype);
+  TW_CHECK(c.in(i).sizes == shape, kRuntime, c.op, ": ", name, " must have the shape ", shape, ", got ",
+           c.in(i).sizes);
+  TW_CHECK(is_float(c.in(i).dtype), kRuntime, c.op, ": ", name, " must have a floating dtype, got ",
+           c.in(i).dtype);
 }
 
 DType stat_dtype(DType dtype) { return is_half(dtype) ? DType::kFloat32 : dtype; }
@@ -114,10 +117,13 @@ void sbp_leading(sbp::RuleContext& c) {
 }  // namespace
 
 void define_layer_norm(OpRegistry& r) {
-  r.op("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-5)"
+  r.op("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+       "eps=1e-5)"
        " -> (Tensor result, Tensor mean, Tensor rstd)",
        &LayerNormAttrs::normalized_shape, &LayerNormAttrs::eps)
-      .doc("Shifts and scales each block of the last dims to mean 0 and variance 1, then applies weight and bias.")
+      .doc(
+          "Shifts and scales each block of the last dims to mean 0 and variance 1, then applies weight and "
+          "bias.")
       .visible(1)
       .infer(infer_layer_norm)
       .grad("input weight mean rstd", layer_norm_grad)
@@ -139,7 +145,9 @@ void define_layer_norm(OpRegistry& r) {
   r.op("layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor? mean, Tensor rstd,"
        " int[] normalized_shape, int wanted) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)",
        &LayerNormBackwardAttrs::normalized_shape, &LayerNormBackwardAttrs::wanted)
-      .doc("The gradients of layer_norm, or of rms_norm where mean is absent; wanted: bits for input, weight, bias.")
+      .doc(
+          "The gradients of layer_norm, or of rms_norm where mean is absent; wanted: bits for input, weight, "
+          "bias.")
       .infer(infer_backward)
       .grad("grad input weight mean rstd", backward_grad)
       .sbp(sbp_leading<LayerNormBackwardAttrs>)

@@ -1,6 +1,6 @@
-// Forward reads x once and writes y; backward reads g and x once and writes dx. Floor: these bytes over the bandwidth.
-// The gradients of weight and bias are summed in fixed blocks of rows, and the blocks in order, so they do not depend
-// on the number of threads.
+// Forward reads x once and writes y; backward reads g and x once and writes dx. Floor: these bytes over the
+// bandwidth. The gradients of weight and bias are summed in fixed blocks of rows, and the blocks in order, so
+// they do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,9 @@ namespace {
 
 constexpr int64_t kGrainBytes = 192 << 10;
 
-int64_t row_grain(int64_t n, int64_t bytes) { return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, n * bytes)); }
+int64_t row_grain(int64_t n, int64_t bytes) {
+  return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, n * bytes));
+}
 
 template <class C>
 ScratchArray<C> filled(int64_t n, C value) {
@@ -34,8 +36,9 @@ struct RowStats {
 
 template <class T, bool kCentre>
 TW_CLONES __attribute__((flatten)) RowStats<compute_t<T>> norm_row(int64_t n, const stored_t<T>* x,
-                                                                   const compute_t<T>* w, const compute_t<T>* b,
-                                                                   double eps, stored_t<T>* y) {
+                                                                   const compute_t<T>* w,
+                                                                   const compute_t<T>* b, double eps,
+                                                                   stored_t<T>* y) {
   using C = compute_t<T>;
   double count = static_cast<double>(n);
   C mean = kCentre ? C(long_sum<C>(n, [x](int64_t i) { return load<T>(x[i]); }) / count) : C(0);
@@ -63,7 +66,8 @@ void forward(KernelContext& k, double eps, int64_t n) {
   const C* b = bias.data() ? bias.data() : zeros.data();
   parallel_for(0, rstd.count(), row_grain(n, 2 * sizeof(T)), [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; row++) {
-      auto stats = norm_row<T, kCentre>(n, x.data() + row * n, w, b, eps, k.out(0).as<stored_t<T>>() + row * n);
+      auto stats =
+          norm_row<T, kCentre>(n, x.data() + row * n, w, b, eps, k.out(0).as<stored_t<T>>() + row * n);
       if (kCentre) k.out(1).as<C>()[row] = stats.mean;
       rstd.as<C>()[row] = stats.rstd;
     }
@@ -72,22 +76,28 @@ void forward(KernelContext& k, double eps, int64_t n) {
 
 void layer_norm_kernel(KernelContext& k) {
   const auto& a = k.attrs<LayerNormAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { forward<T, true>(k, a.eps, numel(a.normalized_shape)); });
+  dispatch_float(k.out().dtype, k.op,
+                 [&]<class T>() { forward<T, true>(k, a.eps, numel(a.normalized_shape)); });
 }
 
 double epsilon_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat16: return 0x1p-10;
-    case DType::kBFloat16: return 0x1p-7;
-    case DType::kFloat32: return std::numeric_limits<float>::epsilon();
-    default: return std::numeric_limits<double>::epsilon();
+    case DType::kFloat16:
+      return 0x1p-10;
+    case DType::kBFloat16:
+      return 0x1p-7;
+    case DType::kFloat32:
+      return std::numeric_limits<float>::epsilon();
+    default:
+      return std::numeric_limits<double>::epsilon();
   }
 }
 
 void rms_norm_kernel(KernelContext& k) {
   const auto& a = k.attrs<RmsNormAttrs>();
   double eps = a.eps.value_or(epsilon_of(k.in(0).dtype));
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { forward<T, false>(k, eps, numel(a.normalized_shape)); });
+  dispatch_float(k.out().dtype, k.op,
+                 [&]<class T>() { forward<T, false>(k, eps, numel(a.normalized_shape)); });
 }
 
 template <class C>
@@ -107,7 +117,9 @@ TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T
     const C* w = p.w;
     double count = static_cast<double>(n);
     C c1 = kCentre ? C(long_sum<C>(n, [g, w](int64_t i) { return load<T>(g[i]) * w[i]; }) / count) : C(0);
-    C c2 = C(long_sum<C>(n, [=](int64_t i) { return load<T>(g[i]) * w[i] * (load<T>(x[i]) - mean); }) / count) * rstd;
+    C c2 =
+        C(long_sum<C>(n, [=](int64_t i) { return load<T>(g[i]) * w[i] * (load<T>(x[i]) - mean); }) / count) *
+        rstd;
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
       C xhat = (load<T>(x[i]) - mean) * rstd;
@@ -162,7 +174,8 @@ void backward(KernelContext& k) {
 }
 
 void layer_norm_backward_kernel(KernelContext& k) {
-  dispatch_float(k.in(1).dtype, k.op, [&]<class T>() { k.in(3).present() ? backward<T, true>(k) : backward<T, false>(k); });
+  dispatch_float(k.in(1).dtype, k.op,
+                 [&]<class T>() { k.in(3).present() ? backward<T, true>(k) : backward<T, false>(k); });
 }
 
 }  // namespace

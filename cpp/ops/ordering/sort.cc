@@ -1,8 +1,8 @@
 // sort, topk, kthvalue, median_dim, nanmedian_dim, mode: values along a dim and where they stood.
 //
-// A NaN is larger than every number, whatever its sign bit: last in ascending order, first among the largest. Equal
-// elements keep their order. The median of an even count is the lower of the middle two; a NaN makes it NaN, but
-// nanmedian skips them.
+// A NaN is larger than every number, whatever its sign bit: last in ascending order, first among the largest.
+// Equal elements keep their order. The median of an even count is the lower of the middle two; a NaN makes it
+// NaN, but nanmedian skips them.
 #include "ops/ordering/sort.h"
 
 #include "ops/reduction/along_dim.h"
@@ -15,7 +15,8 @@ using namespace ir;
 namespace {
 
 void check_real(InferContext& c) {
-  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ", c.in(0).dtype);
+  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ",
+           c.in(0).dtype);
 }
 
 void give(InferContext& c, const Dims& sizes) {
@@ -64,7 +65,8 @@ void order_grad(GradContext& c) {
 }  // namespace
 
 void define_sort(OpRegistry& r) {
-  r.op("sort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor indices)",
+  r.op("sort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor "
+       "indices)",
        &SortAttrs::dim, &SortAttrs::descending, &SortAttrs::stable)
       .doc("The elements in order along dim, and where each stood; equal ones keep their order.")
       .infer(infer_sort)
@@ -89,8 +91,8 @@ void define_sort(OpRegistry& r) {
       .sbp(sbp_selection<KthAttrs>)
       .cost(reduction_cost<4>)
       .expose(kFunction | kMethod);
-  r.op("median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", &DimKeepAttrs::dim,
-       &DimKeepAttrs::keepdim)
+  r.op("median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       &DimKeepAttrs::dim, &DimKeepAttrs::keepdim)
       .doc("The lower median along dim and where it stood; NaN where there is one.")
       .infer(infer_selection)
       .grad("indices", selection_grad<DimKeepAttrs>)
@@ -103,8 +105,8 @@ void define_sort(OpRegistry& r) {
       .grad("indices", selection_grad<DimKeepAttrs>)
       .sbp(sbp_selection<DimKeepAttrs>)
       .cost(reduction_cost<4>);
-  r.op("mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", &DimKeepAttrs::dim,
-       &DimKeepAttrs::keepdim)
+  r.op("mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       &DimKeepAttrs::dim, &DimKeepAttrs::keepdim)
       .doc("The most frequent element along dim (the smallest of such), and where it last stood.")
       .infer(infer_selection)
       .grad("indices", selection_grad<DimKeepAttrs>)

@@ -1,4 +1,5 @@
-// Rows are sorted as pairs of value and index: n log n comparisons for sort and mode, n + k log k for the others.
+// Rows are sorted as pairs of value and index: n log n comparisons for sort and mode, n + k log k for the
+// others.
 #include "ops/ordering/sort.h"
 
 #include <algorithm>
@@ -62,8 +63,10 @@ void sort_kernel(KernelContext& k) {
   dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
     row_loop({&k.out(0), &k.out(1)}, {&k.in(0)}, dim, [&](int64_t, char* const* data) {
       auto row = read_row<T>(data[2], n);
-      if (a.descending) std::sort(row.begin(), row.end(), comes_before<true, T>);
-      else std::sort(row.begin(), row.end(), comes_before<false, T>);
+      if (a.descending)
+        std::sort(row.begin(), row.end(), comes_before<true, T>);
+      else
+        std::sort(row.begin(), row.end(), comes_before<false, T>);
       write_row<T>(row, n, data);
     });
   });
@@ -72,7 +75,8 @@ void sort_kernel(KernelContext& k) {
 template <bool kDescending, class T>
 void take_first(std::vector<Entry<T>>& row, int64_t count, bool sorted) {
   auto middle = row.begin() + count;
-  if (count < static_cast<int64_t>(row.size())) std::nth_element(row.begin(), middle, row.end(), comes_before<kDescending, T>);
+  if (count < static_cast<int64_t>(row.size()))
+    std::nth_element(row.begin(), middle, row.end(), comes_before<kDescending, T>);
   if (sorted) std::sort(row.begin(), middle, comes_before<kDescending, T>);
 }
 

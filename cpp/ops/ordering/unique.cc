@@ -1,6 +1,6 @@
-// unique_rows: the distinct rows of a matrix, sorted (or of each run of equal rows, in their order), which of them each
-// row is, and how often each occurs. bincount, histc: how often numbers occur. searchsorted_rows: where values belong in
-// a sorted sequence.
+// unique_rows: the distinct rows of a matrix, sorted (or of each run of equal rows, in their order), which of
+// them each row is, and how often each occurs. bincount, histc: how often numbers occur. searchsorted_rows:
+// where values belong in a sorted sequence.
 //
 // A NaN equals nothing, not even a NaN.
 #include "ops/ordering/unique.h"
@@ -14,7 +14,8 @@ using namespace ir;
 namespace {
 
 void infer_unique(InferContext& c) {
-  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ", c.in(0).dtype);
+  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ",
+           c.in(0).dtype);
   TW_ASSERT(c.in(0).rank(), ==, 2);
   c.output(c.in(0).dtype, c.in(0).sizes);
   c.output(DType::kInt64, {c.in(0).size(0)});
@@ -29,8 +30,8 @@ void infer_bincount(InferContext& c) {
   TW_CHECK(minlength >= 0, kRuntime, "bincount: minlength must not be negative, got ", minlength);
   DType dtype = DType::kInt64;
   if (c.has(1)) {
-    TW_CHECK(c.in(1).sizes == x.sizes, kRuntime, "bincount: weights must have input's shape ", x.sizes, ", got ",
-             c.in(1).sizes);
+    TW_CHECK(c.in(1).sizes == x.sizes, kRuntime, "bincount: weights must have input's shape ", x.sizes,
+             ", got ", c.in(1).sizes);
     dtype = c.in(1).dtype == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
   }
   c.output(dtype, {minlength});
@@ -54,11 +55,12 @@ void infer_search(InferContext& c) {
   if (sequence.rank() > 1) {
     TW_CHECK(values.rank() == sequence.rank() &&
                  std::equal(values.sizes.begin(), values.sizes.end() - 1, sequence.sizes.begin()),
-             kRuntime, c.op, ": all dims but the last must agree, sequence is ", sequence.sizes, ", values are ",
-             values.sizes);
+             kRuntime, c.op, ": all dims but the last must agree, sequence is ", sequence.sizes,
+             ", values are ", values.sizes);
   }
   TW_CHECK(!c.has(2) || (c.in(2).sizes == sequence.sizes && c.in(2).dtype == DType::kInt64), kRuntime, c.op,
-           ": sorter must be int64 of the sequence's shape ", sequence.sizes, ", got ", c.has(2) ? c.in(2).sizes : Dims());
+           ": sorter must be int64 of the sequence's shape ", sequence.sizes, ", got ",
+           c.has(2) ? c.in(2).sizes : Dims());
   c.output(c.attrs<SearchAttrs>().out_int32 ? DType::kInt32 : DType::kInt64, values.sizes);
 }
 
@@ -76,7 +78,8 @@ void sbp_search(sbp::RuleContext& c) {
 void define_unique(OpRegistry& r) {
   r.op("unique_rows(Tensor input, bool consecutive=False) -> (Tensor rows, Tensor inverse, Tensor counts)",
        &UniqueAttrs::consecutive)
-      .doc("The distinct rows of a matrix, the row of the result that each row is, and how often each occurs.")
+      .doc(
+          "The distinct rows of a matrix, the row of the result that each row is, and how often each occurs.")
       .dynamic()
       .infer(infer_unique)
       .no_grad("which elements stay depends on all of them")

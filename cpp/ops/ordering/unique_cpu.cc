@@ -1,4 +1,5 @@
-// unique_rows sorts row numbers; bincount and histc read each element once; a search is log2 n comparisons a value.
+// unique_rows sorts row numbers; bincount and histc read each element once; a search is log2 n comparisons a
+// value.
 #include "ops/ordering/unique.h"
 
 #include <algorithm>
@@ -79,7 +80,8 @@ void bincount_kernel(KernelContext& k) {
   Dense<int64_t> x(k.in(0));
   for (int64_t i = 0; i < n; i++) {
     TW_CHECK(x[i] >= 0, kRuntime, "bincount: the input must not be negative, got ", x[i]);
-    TW_CHECK(x[i] < int64_t{1} << 40, kOutOfMemory, "bincount: too many bins are needed for the number ", x[i]);
+    TW_CHECK(x[i] < int64_t{1} << 40, kOutOfMemory, "bincount: too many bins are needed for the number ",
+             x[i]);
     size = std::max(size, x[i] + 1);
   }
   k.allocate_output(0, Dims{size});
@@ -133,8 +135,8 @@ void searchsorted_kernel(KernelContext& k) {
   int64_t per_row = k.in(0).rank() > 1 ? k.in(1).size(-1) : count;
   Dense<int64_t> sorter(k.in(2));
   for (int64_t i = 0; sorter.data() && i < k.in(2).count(); i++)
-    TW_CHECK(sorter[i] >= 0 && sorter[i] < n, kIndex, k.op, ": sorter must hold indices in [0, ", n, "), got ",
-             sorter[i]);
+    TW_CHECK(sorter[i] >= 0 && sorter[i] < n, kIndex, k.op, ": sorter must hold indices in [0, ", n,
+             "), got ", sorter[i]);
   dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
     Dense<T> sequence(k.in(0)), values(k.in(1));
     parallel_for(0, count, 4096, [&](int64_t first, int64_t last) {
@@ -142,8 +144,10 @@ void searchsorted_kernel(KernelContext& k) {
         int64_t at = i / per_row * n;
         const int64_t* order = sorter.data() ? sorter.data() + at : nullptr;
         int64_t place = place_of<T>(sequence.data() + at, order, n, load<T>(values[i]), a.right);
-        if (a.out_int32) k.out().as<int32_t>()[i] = static_cast<int32_t>(place);
-        else k.out().as<int64_t>()[i] = place;
+        if (a.out_int32)
+          k.out().as<int32_t>()[i] = static_cast<int32_t>(place);
+        else
+          k.out().as<int64_t>()[i] = place;
       }
     });
   });

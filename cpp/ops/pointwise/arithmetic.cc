@@ -1,6 +1,7 @@
 // add, sub, rsub, mul, neg: the four that every gradient is made of (div: see division.cc).
 //
-// Inputs broadcast and promote to a common dtype; bool + bool is logical or, bool * bool logical and, as in NumPy.
+// Inputs broadcast and promote to a common dtype; bool + bool is logical or, bool * bool logical and, as in
+// NumPy.
 #include "ops/pointwise/arithmetic.h"
 
 #include "ir/emitter.h"
@@ -41,8 +42,8 @@ void neg_grad(GradContext& c) { c.set(0, -c.grad()); }
 void infer_scaled(InferContext& c) {
   infer_broadcast(c);
   const Scalar& alpha = c.attrs<AlphaAttrs>().alpha;
-  TW_CHECK(alpha == Scalar(1) || alpha.kind() <= kind_of(c.outputs[0].dtype), kType, c.op, ": alpha must not be of a higher kind than dtype ",
-           c.outputs[0].dtype, ", got ", alpha);
+  TW_CHECK(alpha == Scalar(1) || alpha.kind() <= kind_of(c.outputs[0].dtype), kType, c.op,
+           ": alpha must not be of a higher kind than dtype ", c.outputs[0].dtype, ", got ", alpha);
 }
 
 void infer_difference(InferContext& c) {

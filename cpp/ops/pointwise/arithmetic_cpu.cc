@@ -1,4 +1,5 @@
-// Kernels of add, sub, rsub, mul and neg. One pass over the operands; the floor is their bytes over the bandwidth.
+// Kernels of add, sub, rsub, mul and neg. One pass over the operands; the floor is their bytes over the
+// bandwidth.
 #include "device/cpu/loops.h"
 #include "ops/pointwise/arithmetic.h"
 
@@ -51,9 +52,8 @@ void mul_kernel(KernelContext& k) {
 }
 
 void neg_kernel(KernelContext& k) {
-  dispatch_number(k.out().dtype, k.op, [&]<class T>() {
-    unary_loop<T, T>(k, [](compute_t<T> a) { return -a; });
-  });
+  dispatch_number(k.out().dtype, k.op,
+                  [&]<class T>() { unary_loop<T, T>(k, [](compute_t<T> a) { return -a; }); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// eq, ne, lt, le, gt, ge: bool tensors of the broadcast shape, after promotion to a common dtype. Complex numbers have no
-// order. NaN equals nothing.
+// eq, ne, lt, le, gt, ge: bool tensors of the broadcast shape, after promotion to a common dtype. Complex
+// numbers have no order. NaN equals nothing.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {

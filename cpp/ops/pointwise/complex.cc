@@ -1,5 +1,5 @@
-// conj, real, imag, complex, polar: see also movement/cast.cc. Gradients of real-valued losses follow PyTorch's convention: the
-// gradient of z is the conjugate Wirtinger derivative.
+// conj, real, imag, complex, polar: see also movement/cast.cc. Gradients of real-valued losses follow
+// PyTorch's convention: the gradient of z is the conjugate Wirtinger derivative.
 #include "ir/emitter.h"
 
 namespace tw::ops {
@@ -17,7 +17,8 @@ void imag_grad(GradContext& c) { c.set(0, op<"mul">(c.grad(), Scalar(complex128(
 void infer_real(InferContext& c) { c.output(real_of(c.in(0).dtype), c.in(0).sizes); }
 
 void infer_imag(InferContext& c) {
-  TW_CHECK(is_complex(c.in(0).dtype), kRuntime, c.op, ": a complex tensor is wanted, got dtype ", c.in(0).dtype);
+  TW_CHECK(is_complex(c.in(0).dtype), kRuntime, c.op, ": a complex tensor is wanted, got dtype ",
+           c.in(0).dtype);
   infer_real(c);
 }
 

@@ -1,8 +1,9 @@
 // Quotients and remainders.
 //
-// true_divide makes floats of integers; trunc_divide and floor_divide round the quotient towards zero and down and keep
-// integers; fmod has the sign of the dividend, remainder that of the divisor: remainder(a, b) = a - floor(a / b) b.
-// Integer division by zero is an error. div is one of the first three, chosen by rounding_mode.
+// true_divide makes floats of integers; trunc_divide and floor_divide round the quotient towards zero and
+// down and keep integers; fmod has the sign of the dividend, remainder that of the divisor: remainder(a, b) =
+// a - floor(a / b) b. Integer division by zero is an error. div is one of the first three, chosen by
+// rounding_mode.
 #include "ops/pointwise/division.h"
 
 #include "ops/pointwise/rules.h"
@@ -37,9 +38,10 @@ void sbp_divide(sbp::RuleContext& c) {
 Values expand_div(const Values& inputs, const void* attrs) {
   const auto& mode = static_cast<const DivAttrs*>(attrs)->rounding_mode;
   if (!mode) return {op<"true_divide">(inputs[0], inputs[1])};
-  TW_CHECK(*mode == "trunc" || *mode == "floor", kValue, "div: rounding_mode must be None, \"trunc\" or \"floor\", got \"",
-           *mode, '"');
-  return {*mode == "trunc" ? op<"trunc_divide">(inputs[0], inputs[1]) : op<"floor_divide">(inputs[0], inputs[1])};
+  TW_CHECK(*mode == "trunc" || *mode == "floor", kValue,
+           "div: rounding_mode must be None, \"trunc\" or \"floor\", got \"", *mode, '"');
+  return {*mode == "trunc" ? op<"trunc_divide">(inputs[0], inputs[1])
+                           : op<"floor_divide">(inputs[0], inputs[1])};
 }
 
 }  // namespace
@@ -55,7 +57,9 @@ void define_division(OpRegistry& r) {
       .cost(pointwise_cost<4>)
       .expose(kEverywhere);
   r.op("div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor", &DivAttrs::rounding_mode)
-      .doc("input / other, by rounding_mode: None divides truly, \"trunc\" rounds towards zero, \"floor\" down.")
+      .doc(
+          "input / other, by rounding_mode: None divides truly, \"trunc\" rounds towards zero, \"floor\" "
+          "down.")
       .expand(expand_div)
       .expose(kEverywhere);
   r.op("trunc_divide(Tensor input, Tensor other) -> Tensor")

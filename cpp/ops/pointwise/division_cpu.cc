@@ -1,5 +1,5 @@
-// One pass over the operands. true_divide and trunc_divide of floats run at the bandwidth or at the divider's rate; the
-// others call the C library's fmod and are scalar, integers use the scalar divider.
+// One pass over the operands. true_divide and trunc_divide of floats run at the bandwidth or at the divider's
+// rate; the others call the C library's fmod and are scalar, integers use the scalar divider.
 #include <atomic>
 #include <cmath>
 
@@ -35,8 +35,10 @@ TW_INLINE bool differs_from_floor(T rest, T b) {
 struct TruncDivide {
   template <class T>
   TW_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) return std::trunc(a / b);
-    else return wrapping_divide(a, b);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::trunc(a / b);
+    else
+      return wrapping_divide(a, b);
   }
 };
 
@@ -61,8 +63,10 @@ struct FloorDivide {
 struct Fmod {
   template <class T>
   TW_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) return std::fmod(a, b);
-    else return wrapping_modulo(a, b);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fmod(a, b);
+    else
+      return wrapping_modulo(a, b);
   }
 };
 

@@ -1,5 +1,5 @@
-// Exponentials, logarithms, roots. Complex functions have their principal values. log of a negative real number, sqrt of
-// one and so on are NaN.
+// Exponentials, logarithms, roots. Complex functions have their principal values. log of a negative real
+// number, sqrt of one and so on are NaN.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -40,12 +40,15 @@ void define_exponential(OpRegistry& r) {
   define_float_function(r, "exp(Tensor input) -> Tensor", "e to the power of the element.")
       .grad("result", exp_grad)
       .sbp(sbp::elementwise_monotone);
-  define_float_function(r, "exp2(Tensor input) -> Tensor", "2 to the power of the element.").grad("result", exp2_grad);
+  define_float_function(r, "exp2(Tensor input) -> Tensor", "2 to the power of the element.")
+      .grad("result", exp2_grad);
   define_float_function(r, "expm1(Tensor input) -> Tensor", "exp(input) - 1, accurate near 0.")
       .grad("result", expm1_grad);
   define_float_function(r, "log(Tensor input) -> Tensor", "The natural logarithm.").grad("input", log_grad);
-  define_float_function(r, "log2(Tensor input) -> Tensor", "The logarithm to base 2.").grad("input", log2_grad);
-  define_float_function(r, "log10(Tensor input) -> Tensor", "The logarithm to base 10.").grad("input", log10_grad);
+  define_float_function(r, "log2(Tensor input) -> Tensor", "The logarithm to base 2.")
+      .grad("input", log2_grad);
+  define_float_function(r, "log10(Tensor input) -> Tensor", "The logarithm to base 10.")
+      .grad("input", log10_grad);
   define_float_function(r, "log1p(Tensor input) -> Tensor", "log(1 + input), accurate near 0.")
       .grad("input", log1p_grad);
   define_float_function(r, "sqrt(Tensor input) -> Tensor", "The square root.")

@@ -1,5 +1,5 @@
-// One pass. sqrt, rsqrt, reciprocal and square run at the bandwidth or the divider's rate; the others take 15 to 40
-// operations an element.
+// One pass. sqrt, rsqrt, reciprocal and square run at the bandwidth or the divider's rate; the others take 15
+// to 40 operations an element.
 #include "ops/pointwise/function_kernels.h"
 
 namespace tw::ops {
@@ -24,7 +24,7 @@ complex128 complex_log1p(const complex128& z) {
 }
 
 TW_FUNCTION(Exp, math::exp(x), std::exp(z))
-TW_FUNCTION(Exp2, math::exp2(x), std::exp(z * kLn2))
+TW_FUNCTION(Exp2, math::exp2(x), std::exp(z* kLn2))
 TW_FUNCTION(Expm1, math::expm1(x), complex_expm1(z))
 TW_FUNCTION(Log, math::log(x), std::log(z))
 TW_FUNCTION(Log2, math::log2(x), std::log(z) / kLn2)

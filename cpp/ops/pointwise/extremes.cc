@@ -1,7 +1,7 @@
 // The larger or smaller of two elements, and clamp between bounds.
 //
-// maximum and minimum hand NaN on, fmax and fmin prefer the number. clamp(x) = min(max(x, low), high), so that high wins
-// where the bounds cross; NaN in any of them gives NaN. Bounds are numbers or tensors.
+// maximum and minimum hand NaN on, fmax and fmin prefer the number. clamp(x) = min(max(x, low), high), so
+// that high wins where the bounds cross; NaN in any of them gives NaN. Bounds are numbers or tensors.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -71,22 +71,28 @@ void clamp_grad(GradContext& c) {
 }
 
 Values expand_clamp_min(const Values& inputs, const void*) { return {op<"clamp">(inputs[0], inputs[1])}; }
-Values expand_clamp_max(const Values& inputs, const void*) { return {op<"clamp">(inputs[0], nullptr, inputs[1])}; }
+Values expand_clamp_max(const Values& inputs, const void*) {
+  return {op<"clamp">(inputs[0], nullptr, inputs[1])};
+}
 
 }  // namespace
 
 void define_extremes(OpRegistry& r) {
   using sbp::ReduceOp;
-  define_extreme(r, "maximum(Tensor input, Tensor other) -> Tensor", "The larger of two elements, NaN if any is.")
+  define_extreme(r, "maximum(Tensor input, Tensor other) -> Tensor",
+                 "The larger of two elements, NaN if any is.")
       .grad("input other", extreme_grad<"gt">)
       .sbp(sbp_extreme<ReduceOp::kMax>);
-  define_extreme(r, "minimum(Tensor input, Tensor other) -> Tensor", "The smaller of two elements, NaN if any is.")
+  define_extreme(r, "minimum(Tensor input, Tensor other) -> Tensor",
+                 "The smaller of two elements, NaN if any is.")
       .grad("input other", extreme_grad<"lt">)
       .sbp(sbp_extreme<ReduceOp::kMin>);
-  define_extreme(r, "fmax(Tensor input, Tensor other) -> Tensor", "The larger of two elements, numbers before NaN.")
+  define_extreme(r, "fmax(Tensor input, Tensor other) -> Tensor",
+                 "The larger of two elements, numbers before NaN.")
       .grad("input other", number_extreme_grad<"ge">)
       .sbp(sbp::elementwise);
-  define_extreme(r, "fmin(Tensor input, Tensor other) -> Tensor", "The smaller of two elements, numbers before NaN.")
+  define_extreme(r, "fmin(Tensor input, Tensor other) -> Tensor",
+                 "The smaller of two elements, numbers before NaN.")
       .grad("input other", number_extreme_grad<"le">)
       .sbp(sbp::elementwise);
   r.op("clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor")

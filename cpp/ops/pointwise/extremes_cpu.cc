@@ -10,19 +10,27 @@ namespace {
 // a != a is false for integers, and the compiler drops it.
 struct Max {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 struct Min {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 struct NumberMax {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a > b || b != b ? a : b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a > b || b != b ? a : b;
+  }
 };
 struct NumberMin {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a < b || b != b ? a : b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a < b || b != b ? a : b;
+  }
 };
 
 template <class F>

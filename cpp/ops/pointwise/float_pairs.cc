@@ -1,7 +1,8 @@
 // Functions of two floats.
 //   logaddexp = log(exp(a) + exp(b)), logaddexp2 the same to base 2     hypot = sqrt(a^2 + b^2)
-//   copysign: the size of a, the sign of b                              nextafter: the float next to a towards b
-//   xlogy = a log b, xlog1py = a log(1 + b): 0 where a is 0             heaviside: 0, b or 1 by the sign of a
+//   copysign: the size of a, the sign of b                              nextafter: the float next to a
+//   towards b xlogy = a log b, xlog1py = a log(1 + b): 0 where a is 0             heaviside: 0, b or 1 by the
+//   sign of a
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -10,7 +11,8 @@ using namespace ir;
 
 namespace {
 
-// exp(a - result) is the share of a. Where both are the same infinity the difference is NaN: half each is as good.
+// exp(a - result) is the share of a. Where both are the same infinity the difference is NaN: half each is as
+// good.
 template <OpName kExp>
 void logaddexp_grad(GradContext& c) {
   for (int i = 0; i < 2; i++) {
@@ -45,7 +47,8 @@ void xlogy_grad(GradContext& c) {
   if (c.needs(1)) c.set(1, c.grad() * a / b);
 }
 
-OpBuilder define_pair(OpRegistry& r, const char* schema, const char* doc, Promotion promotion = Promotion::kFloat) {
+OpBuilder define_pair(OpRegistry& r, const char* schema, const char* doc,
+                      Promotion promotion = Promotion::kFloat) {
   return r.op(schema)
       .doc(doc)
       .promote(promotion)
@@ -59,22 +62,23 @@ OpBuilder define_pair(OpRegistry& r, const char* schema, const char* doc, Promot
 }  // namespace
 
 void define_float_pairs(OpRegistry& r) {
-  define_pair(r, "logaddexp(Tensor input, Tensor other) -> Tensor", "log(exp(input) + exp(other)), without overflow.",
-              Promotion::kCommon)
+  define_pair(r, "logaddexp(Tensor input, Tensor other) -> Tensor",
+              "log(exp(input) + exp(other)), without overflow.", Promotion::kCommon)
       .grad("input other", logaddexp_grad<"exp">);
-  define_pair(r, "logaddexp2(Tensor input, Tensor other) -> Tensor", "log2(2^input + 2^other), without overflow.",
-              Promotion::kCommon)
+  define_pair(r, "logaddexp2(Tensor input, Tensor other) -> Tensor",
+              "log2(2^input + 2^other), without overflow.", Promotion::kCommon)
       .grad("input other", logaddexp_grad<"exp2">);
   define_pair(r, "hypot(Tensor input, Tensor other) -> Tensor", "sqrt(input^2 + other^2), without overflow.",
               Promotion::kCommon)
       .grad("input other result", hypot_grad)
       .expose(kEverywhere);
-  define_pair(r, "copysign(Tensor input, Tensor other) -> Tensor", "The size of input with the sign of other.")
+  define_pair(r, "copysign(Tensor input, Tensor other) -> Tensor",
+              "The size of input with the sign of other.")
       .grad("input result", copysign_grad)
       .numbers(~1u)
       .expose(kEverywhere);
-  define_pair(r, "nextafter(Tensor input, Tensor other) -> Tensor", "The next float after input towards other.",
-              Promotion::kCommon)
+  define_pair(r, "nextafter(Tensor input, Tensor other) -> Tensor",
+              "The next float after input towards other.", Promotion::kCommon)
       .no_grad("steps between floats have no derivative")
       .expose(kEverywhere);
   define_pair(r, "xlogy(Tensor input, Tensor other) -> Tensor", "input * log(other), 0 where input is 0.")
@@ -89,8 +93,8 @@ void define_float_pairs(OpRegistry& r) {
   define_pair(r, "heaviside(Tensor input, Tensor values) -> Tensor", "0 below 0, 1 above, `values` at 0.",
               Promotion::kNone)
       .infer([](InferContext& c) {
-        TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "heaviside: the dtypes must agree, got ", c.in(0).dtype,
-                 " and ", c.in(1).dtype);
+        TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "heaviside: the dtypes must agree, got ",
+                 c.in(0).dtype, " and ", c.in(1).dtype);
         infer_real_broadcast(c);
       })
       .no_grad("the derivative of a step is no function")

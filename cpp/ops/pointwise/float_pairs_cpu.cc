@@ -27,11 +27,15 @@ struct LogAddExp2 {
 };
 struct Hypot {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return std::hypot(a, b); }
+  TW_INLINE T operator()(T a, T b) const {
+    return std::hypot(a, b);
+  }
 };
 struct CopySign {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return std::copysign(a, b); }
+  TW_INLINE T operator()(T a, T b) const {
+    return std::copysign(a, b);
+  }
 };
 struct XLogY {
   template <class T>
@@ -67,8 +71,10 @@ void nextafter_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     binary_loop<T, T, T>(k, [](C a, C b) -> C {
-      if constexpr (is_half_type<T>) return next_half(T(a), T(b));
-      else return std::nextafter(a, b);
+      if constexpr (is_half_type<T>)
+        return next_half(T(a), T(b));
+      else
+        return std::nextafter(a, b);
     });
   });
 }

@@ -3,8 +3,8 @@
 //   TW_FUNCTION(Exp, math::exp(x), std::exp(z))   // the real and the complex form
 //   table.add("exp", unary_kernel<Exp>);
 //
-// Real forms vectorise where what they call does. Complex ones compute in complex128, through a pointer: they are rare,
-// call the C library anyway, and so share one loop a dtype.
+// Real forms vectorise where what they call does. Complex ones compute in complex128, through a pointer: they
+// are rare, call the C library anyway, and so share one loop a dtype.
 #pragma once
 
 #include <cmath>

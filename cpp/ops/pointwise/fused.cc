@@ -1,5 +1,5 @@
-// Three operands in one pass: lerp = start + weight (end - start), addcmul = input + value t1 t2, addcdiv = input +
-// value t1 / t2.
+// Three operands in one pass: lerp = start + weight (end - start), addcmul = input + value t1 t2, addcdiv =
+// input + value t1 / t2.
 #include "ops/pointwise/fused.h"
 
 #include "ops/pointwise/rules.h"
@@ -12,10 +12,10 @@ namespace {
 
 void infer_lerp(InferContext& c) {
   infer_broadcast(c);
-  TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kNotImplemented, "lerp: a floating or complex dtype is wanted, got ",
-           c.in(0).dtype);
-  TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "lerp: the dtypes must agree, got ", c.in(0).dtype, " and ",
-           c.in(1).dtype);
+  TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kNotImplemented,
+           "lerp: a floating or complex dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "lerp: the dtypes must agree, got ", c.in(0).dtype,
+           " and ", c.in(1).dtype);
 }
 
 void lerp_grad(GradContext& c) {
@@ -26,7 +26,8 @@ void lerp_grad(GradContext& c) {
 }
 
 Value conjugate(const Scalar& value) {
-  return Emitter::current().number(value.kind() == DTypeKind::kComplex ? Scalar(std::conj(value.to_complex())) : value);
+  return Emitter::current().number(value.kind() == DTypeKind::kComplex ? Scalar(std::conj(value.to_complex()))
+                                                                       : value);
 }
 
 void addcmul_grad(GradContext& c) {
@@ -49,13 +50,13 @@ void infer_value(InferContext& c) {
   infer_broadcast(c);
   const Scalar& value = c.attrs<ValueAttrs>().value;
   TW_CHECK(!is_bool(c.in(0).dtype), kNotImplemented, c.op, ": bool tensors are not supported");
-  TW_CHECK(value.kind() <= kind_of(c.in(0).dtype), kType, c.op, ": value must not be of a higher kind than dtype ",
-           c.in(0).dtype, ", got ", value);
+  TW_CHECK(value.kind() <= kind_of(c.in(0).dtype), kType, c.op,
+           ": value must not be of a higher kind than dtype ", c.in(0).dtype, ", got ", value);
 }
 
 void infer_addcdiv(InferContext& c) {
-  TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kRuntime, "addcdiv: integer division is not supported, got dtype ",
-           c.in(0).dtype);
+  TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kRuntime,
+           "addcdiv: integer division is not supported, got dtype ", c.in(0).dtype);
   infer_value(c);
 }
 
@@ -71,7 +72,8 @@ void define_fused(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
-  r.op("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", &ValueAttrs::value)
+  r.op("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+       &ValueAttrs::value)
       .doc("input + value * tensor1 * tensor2.")
       .promote(Promotion::kCommon)
       .infer(infer_value)
@@ -80,7 +82,8 @@ void define_fused(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
-  r.op("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", &ValueAttrs::value)
+  r.op("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+       &ValueAttrs::value)
       .doc("input + value * tensor1 / tensor2.")
       .promote(Promotion::kCommon)
       .infer(infer_addcdiv)

@@ -14,7 +14,8 @@ void lerp_kernel(KernelContext& k) {
     ternary_loop<T, T, T, T>(k, [](C a, C b, C w) {
       if constexpr (is_complex_type<T>) return a + w * (b - a);
       // From the nearer end, so that weight 1 gives the end exactly.
-      else return std::abs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
+      else
+        return std::abs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
     });
   });
 }

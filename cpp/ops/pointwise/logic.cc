@@ -1,6 +1,7 @@
-// Bits and truth. bitwise_and, or, xor, not: integers and bools. Shifts: integers; a shift by the width or more, or by a
-// negative number, gives 0, or the sign for bitwise_right_shift. The logical ops take any dtype, nonzero being true, and
-// are the bitwise ones on bools. gcd and lcm: of the sizes of integers, never negative.
+// Bits and truth. bitwise_and, or, xor, not: integers and bools. Shifts: integers; a shift by the width or
+// more, or by a negative number, gives 0, or the sign for bitwise_right_shift. The logical ops take any
+// dtype, nonzero being true, and are the bitwise ones on bools. gcd and lcm: of the sizes of integers, never
+// negative.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -40,16 +41,22 @@ void define_bits(OpRegistry& r, const char* schema, const char* doc, InferFn inf
 }  // namespace
 
 void define_logic(OpRegistry& r) {
-  define_bits(r, "bitwise_and(Tensor input, Tensor other) -> Tensor", "input & other, bit by bit.", infer_bits<true>);
-  define_bits(r, "bitwise_or(Tensor input, Tensor other) -> Tensor", "input | other, bit by bit.", infer_bits<true>);
-  define_bits(r, "bitwise_xor(Tensor input, Tensor other) -> Tensor", "input ^ other, bit by bit.", infer_bits<true>);
+  define_bits(r, "bitwise_and(Tensor input, Tensor other) -> Tensor", "input & other, bit by bit.",
+              infer_bits<true>);
+  define_bits(r, "bitwise_or(Tensor input, Tensor other) -> Tensor", "input | other, bit by bit.",
+              infer_bits<true>);
+  define_bits(r, "bitwise_xor(Tensor input, Tensor other) -> Tensor", "input ^ other, bit by bit.",
+              infer_bits<true>);
   define_bits(r, "bitwise_not(Tensor input) -> Tensor", "~input, bit by bit; of bools their negation.",
               infer_bits<true>);
-  define_bits(r, "bitwise_left_shift(Tensor input, Tensor other) -> Tensor", "input << other.", infer_bits<false>);
-  define_bits(r, "bitwise_right_shift(Tensor input, Tensor other) -> Tensor", "input >> other, keeping the sign.",
+  define_bits(r, "bitwise_left_shift(Tensor input, Tensor other) -> Tensor", "input << other.",
               infer_bits<false>);
-  define_bits(r, "gcd(Tensor input, Tensor other) -> Tensor", "The greatest common divisor.", infer_bits<false>, 0);
-  define_bits(r, "lcm(Tensor input, Tensor other) -> Tensor", "The least common multiple.", infer_bits<false>, 0);
+  define_bits(r, "bitwise_right_shift(Tensor input, Tensor other) -> Tensor",
+              "input >> other, keeping the sign.", infer_bits<false>);
+  define_bits(r, "gcd(Tensor input, Tensor other) -> Tensor", "The greatest common divisor.",
+              infer_bits<false>, 0);
+  define_bits(r, "lcm(Tensor input, Tensor other) -> Tensor", "The least common multiple.", infer_bits<false>,
+              0);
   r.op("logical_and(Tensor input, Tensor other) -> Tensor")
       .doc("Whether both elements are nonzero.")
       .expand(expand_logical<"bitwise_and">)

@@ -9,15 +9,21 @@ namespace {
 
 struct And {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a & b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a & b;
+  }
 };
 struct Or {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a | b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a | b;
+  }
 };
 struct Xor {
   template <class T>
-  TW_INLINE T operator()(T a, T b) const { return a ^ b; }
+  TW_INLINE T operator()(T a, T b) const {
+    return a ^ b;
+  }
 };
 
 template <class T>
@@ -77,8 +83,10 @@ void int_kernel(KernelContext& k) {
 
 void bitwise_not_kernel(KernelContext& k) {
   dispatch_int_bool(k.out().dtype, k.op, [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>) unary_loop<T, T>(k, [](T a) { return !a; });
-    else unary_loop<T, T>(k, [](T a) { return static_cast<T>(~a); });
+    if constexpr (std::is_same_v<T, bool>)
+      unary_loop<T, T>(k, [](T a) { return !a; });
+    else
+      unary_loop<T, T>(k, [](T a) { return static_cast<T>(~a); });
   });
 }
 

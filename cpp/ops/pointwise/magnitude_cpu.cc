@@ -11,8 +11,10 @@ namespace {
 
 template <class T>
 TW_INLINE T size_of_real(T a) {
-  if constexpr (std::is_floating_point_v<T>) return std::abs(a);
-  else return a < 0 ? static_cast<T>(-a) : a;
+  if constexpr (std::is_floating_point_v<T>)
+    return std::abs(a);
+  else
+    return a < 0 ? static_cast<T>(-a) : a;
 }
 
 void abs_kernel(KernelContext& k) {
@@ -40,9 +42,8 @@ TW_INLINE T direction(T a) {
 }
 
 void sgn_kernel(KernelContext& k) {
-  dispatch_all(k.in(0).dtype, k.op, [&]<class T>() {
-    unary_loop<T, T>(k, [](compute_t<T> a) { return direction(a); });
-  });
+  dispatch_all(k.in(0).dtype, k.op,
+               [&]<class T>() { unary_loop<T, T>(k, [](compute_t<T> a) { return direction(a); }); });
 }
 
 void angle_kernel(KernelContext& k) {
@@ -55,8 +56,10 @@ void angle_kernel(KernelContext& k) {
     } else {
       dispatch_float(k.out().dtype, k.op, [&]<class Out>() {
         using C = compute_t<Out>;
-        if constexpr (std::is_signed_v<T>) unary_loop<T, Out>(k, [](T a) { return a < 0 ? C(M_PI) : C(0); });
-        else nullary_loop<Out>(k.out(), [] { return C(0); });
+        if constexpr (std::is_signed_v<T>)
+          unary_loop<T, Out>(k, [](T a) { return a < 0 ? C(M_PI) : C(0); });
+        else
+          nullary_loop<Out>(k.out(), [] { return C(0); });
       });
     }
   });

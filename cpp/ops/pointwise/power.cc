@@ -1,7 +1,8 @@
-// pow(a, b) = a^b, with numbers on either side. Integers to negative powers are 0 (or +-1 for a base of +-1), as integer
-// division would give.
+// pow(a, b) = a^b, with numbers on either side. Integers to negative powers are 0 (or +-1 for a base of +-1),
+// as integer division would give.
 //
-// The gradient of the base is taken as 0 where the exponent is 0, that of the exponent where 0 is raised to 0 or more.
+// The gradient of the base is taken as 0 where the exponent is 0, that of the exponent where 0 is raised to 0
+// or more.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -19,8 +20,9 @@ void pow_grad(GradContext& c) {
   Value base = c.input(0), exponent = c.input(1);
   if (c.needs(0)) {
     bool real = !is_complex(c.output_meta().dtype);
-    c.set(0, real ? op<"pow_backward">(c.grad(), base, exponent)
-                  : masked(op<"ne">(exponent, 0), c.grad() * conj(exponent * op<"pow">(base, exponent - 1.0))));
+    c.set(0,
+          real ? op<"pow_backward">(c.grad(), base, exponent)
+               : masked(op<"ne">(exponent, 0), c.grad() * conj(exponent * op<"pow">(base, exponent - 1.0))));
   }
   if (c.needs(1)) {
     Value flat = op<"eq">(base, 0);

@@ -1,5 +1,5 @@
-// One pass. Squares, cubes, roots and reciprocals by a number run at the bandwidth; other powers of float take some 40
-// operations and vectorise, those of double and complex call the C library.
+// One pass. Squares, cubes, roots and reciprocals by a number run at the bandwidth; other powers of float
+// take some 40 operations and vectorise, those of double and complex call the C library.
 #include <cmath>
 
 #include "device/cpu/loops.h"
@@ -29,9 +29,12 @@ T int_power(T base, T exponent) {
 
 template <class T>
 TW_INLINE T general_power(T base, T exponent) {
-  if constexpr (std::is_integral_v<T>) return int_power(base, exponent);
-  else if constexpr (is_complex_type<T>) return exponent == T(0) ? T(1) : std::pow(base, exponent);
-  else return math::pow(base, exponent);
+  if constexpr (std::is_integral_v<T>)
+    return int_power(base, exponent);
+  else if constexpr (is_complex_type<T>)
+    return exponent == T(0) ? T(1) : std::pow(base, exponent);
+  else
+    return math::pow(base, exponent);
 }
 
 // Reads a one-element operand.

@@ -29,7 +29,8 @@ void define_predicate(OpRegistry& r) {
   define_predicate(r, "isinf(Tensor input) -> Tensor", "Whether the element is infinite.", infer_predicate);
   define_predicate(r, "isfinite(Tensor input) -> Tensor", "Whether the element is neither infinite nor NaN.",
                    infer_predicate);
-  define_predicate(r, "isposinf(Tensor input) -> Tensor", "Whether the element is infinity.", infer_real_predicate);
+  define_predicate(r, "isposinf(Tensor input) -> Tensor", "Whether the element is infinity.",
+                   infer_real_predicate);
   define_predicate(r, "isneginf(Tensor input) -> Tensor", "Whether the element is minus infinity.",
                    infer_real_predicate);
   define_predicate(r, "signbit(Tensor input) -> Tensor", "Whether the sign is negative, that of -0.0 too.",

@@ -16,33 +16,43 @@ inline constexpr T kInf = std::numeric_limits<T>::infinity();
 struct IsNan {
   static constexpr bool of_integers = false;
   template <class T>
-  TW_INLINE bool operator()(T a) const { return a != a; }
+  TW_INLINE bool operator()(T a) const {
+    return a != a;
+  }
 };
 struct IsFinite {
   static constexpr bool of_integers = true;
   template <class T>
   TW_INLINE bool operator()(T a) const {
-    if constexpr (is_complex_type<T>) return (*this)(a.real()) & (*this)(a.imag());
-    else return (a - a) == 0;
+    if constexpr (is_complex_type<T>)
+      return (*this)(a.real()) & (*this)(a.imag());
+    else
+      return (a - a) == 0;
   }
 };
 struct IsInf {
   static constexpr bool of_integers = false;
   template <class T>
   TW_INLINE bool operator()(T a) const {
-    if constexpr (is_complex_type<T>) return (*this)(a.real()) | (*this)(a.imag());
-    else return (a == kInf<T>) | (a == -kInf<T>);
+    if constexpr (is_complex_type<T>)
+      return (*this)(a.real()) | (*this)(a.imag());
+    else
+      return (a == kInf<T>) | (a == -kInf<T>);
   }
 };
 struct IsPosInf {
   static constexpr bool of_integers = false;
   template <class T>
-  TW_INLINE bool operator()(T a) const { return a == kInf<T>; }
+  TW_INLINE bool operator()(T a) const {
+    return a == kInf<T>;
+  }
 };
 struct IsNegInf {
   static constexpr bool of_integers = false;
   template <class T>
-  TW_INLINE bool operator()(T a) const { return a == -kInf<T>; }
+  TW_INLINE bool operator()(T a) const {
+    return a == -kInf<T>;
+  }
 };
 
 template <class F>
@@ -68,9 +78,12 @@ void real_predicate_kernel(KernelContext& k) {
 void signbit_kernel(KernelContext& k) {
   dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
     unary_loop<T, bool>(k, [](compute_t<T> a) {
-      if constexpr (std::is_same_v<compute_t<T>, float>) return std::bit_cast<int32_t>(a) < 0;
-      else if constexpr (std::is_same_v<T, double>) return std::bit_cast<int64_t>(a) < 0;
-      else return std::is_signed_v<T> && a < T(0);
+      if constexpr (std::is_same_v<compute_t<T>, float>)
+        return std::bit_cast<int32_t>(a) < 0;
+      else if constexpr (std::is_same_v<T, double>)
+        return std::bit_cast<int64_t>(a) < 0;
+      else
+        return std::is_signed_v<T> && a < T(0);
     });
   });
 }

@@ -1,5 +1,5 @@
-// floor, ceil, trunc, round, frac. round goes to the nearest, halves to the even; with decimals to that many digits
-// behind the point, or before it when negative. Integers are whole already.
+// floor, ceil, trunc, round, frac. round goes to the nearest, halves to the even; with decimals to that many
+// digits behind the point, or before it when negative. Integers are whole already.
 #include "ops/pointwise/rounding.h"
 
 #include "ops/pointwise/rules.h"

@@ -13,19 +13,27 @@ namespace {
 
 struct Floor {
   template <class T>
-  TW_INLINE T operator()(T a) const { return std::floor(a); }
+  TW_INLINE T operator()(T a) const {
+    return std::floor(a);
+  }
 };
 struct Ceil {
   template <class T>
-  TW_INLINE T operator()(T a) const { return std::ceil(a); }
+  TW_INLINE T operator()(T a) const {
+    return std::ceil(a);
+  }
 };
 struct Trunc {
   template <class T>
-  TW_INLINE T operator()(T a) const { return std::trunc(a); }
+  TW_INLINE T operator()(T a) const {
+    return std::trunc(a);
+  }
 };
 struct Frac {
   template <class T>
-  TW_INLINE T operator()(T a) const { return a - std::trunc(a); }
+  TW_INLINE T operator()(T a) const {
+    return a - std::trunc(a);
+  }
 };
 
 template <class F>
@@ -42,9 +50,12 @@ void round_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C factor = static_cast<C>(scale);
-    if (decimals == 0) unary_loop<T, T>(k, [](C a) { return std::nearbyint(a); });
-    else if (decimals > 0) unary_loop<T, T>(k, [factor](C a) { return std::nearbyint(a * factor) / factor; });
-    else unary_loop<T, T>(k, [factor](C a) { return std::nearbyint(a / factor) * factor; });
+    if (decimals == 0)
+      unary_loop<T, T>(k, [](C a) { return std::nearbyint(a); });
+    else if (decimals > 0)
+      unary_loop<T, T>(k, [factor](C a) { return std::nearbyint(a * factor) / factor; });
+    else
+      unary_loop<T, T>(k, [factor](C a) { return std::nearbyint(a / factor) * factor; });
   });
 }
 

@@ -36,7 +36,8 @@ inline void infer_real_broadcast(ir::InferContext& c) {
 }
 
 // A function of one tensor, as a float: integers become the default float. Gradient and SBP rule follow.
-inline ir::OpBuilder define_float_function(ir::OpRegistry& r, const char* schema, const char* doc, bool complex = true) {
+inline ir::OpBuilder define_float_function(ir::OpRegistry& r, const char* schema, const char* doc,
+                                           bool complex = true) {
   return r.op(schema)
       .doc(doc)
       .promote(ir::Promotion::kFloat)

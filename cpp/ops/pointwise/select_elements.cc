@@ -9,8 +9,8 @@ namespace {
 
 void check_condition(InferContext& c, int index) {
   DType dtype = c.in(index).dtype;
-  TW_CHECK(is_bool(dtype) || dtype == DType::kUInt8, kRuntime, c.op, ": the condition must be a bool tensor, got dtype ",
-           dtype);
+  TW_CHECK(is_bool(dtype) || dtype == DType::kUInt8, kRuntime, c.op,
+           ": the condition must be a bool tensor, got dtype ", dtype);
 }
 
 void infer_where(InferContext& c) {
@@ -25,9 +25,10 @@ void where_grad(GradContext& c) {
 }
 
 void infer_masked_fill(InferContext& c) {
-  TW_CHECK(is_bool(c.in(1).dtype), kRuntime, "masked_fill: the mask must be a bool tensor, got dtype ", c.in(1).dtype);
-  TW_CHECK(c.in(2).rank() == 0, kRuntime, "masked_fill: the value must be a number or a 0-dim tensor, got shape ",
-           c.in(2).sizes);
+  TW_CHECK(is_bool(c.in(1).dtype), kRuntime, "masked_fill: the mask must be a bool tensor, got dtype ",
+           c.in(1).dtype);
+  TW_CHECK(c.in(2).rank() == 0, kRuntime,
+           "masked_fill: the value must be a number or a 0-dim tensor, got shape ", c.in(2).sizes);
   infer_broadcast(c);
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 void choose(KernelContext& k, const Operand& condition, const Operand& yes, const Operand& no) {
   dispatch_bytes(k.out().dtype, [&]<class T>() {
-    ternary_loop<bool, T, T, T>(k.out(), condition, yes, no, [](bool take, T a, T b) { return take ? a : b; });
+    ternary_loop<bool, T, T, T>(k.out(), condition, yes, no,
+                                [](bool take, T a, T b) { return take ? a : b; });
   });
 }
 

@@ -1,7 +1,8 @@
-// Error functions, the logistic function and its inverse, the gamma family, and numbers in place of NaN and infinities.
+// Error functions, the logistic function and its inverse, the gamma family, and numbers in place of NaN and
+// infinities.
 //
-// polygamma(n, x) is the n-th derivative of digamma, by the Hurwitz zeta function: (-1)^(n+1) n! zeta(n + 1, x).
-// Abramowitz and Stegun, 6.4.10.
+// polygamma(n, x) is the n-th derivative of digamma, by the Hurwitz zeta function: (-1)^(n+1) n! zeta(n + 1,
+// x). Abramowitz and Stegun, 6.4.10.
 #include "ops/pointwise/special_functions.h"
 
 #include "ops/pointwise/rules.h"
@@ -65,9 +66,11 @@ void define_special_functions(OpRegistry& r) {
   define_float_function(r, "erf(Tensor input) -> Tensor", "The error function.", kReal)
       .grad("input", erf_grad)
       .sbp(sbp::elementwise);
-  define_float_function(r, "erfc(Tensor input) -> Tensor", "1 - erf(input), accurate where erf is near 1.", kReal)
+  define_float_function(r, "erfc(Tensor input) -> Tensor", "1 - erf(input), accurate where erf is near 1.",
+                        kReal)
       .grad("input", erfc_grad);
-  define_float_function(r, "erfinv(Tensor input) -> Tensor", "The inverse of erf.", kReal).grad("result", erfinv_grad);
+  define_float_function(r, "erfinv(Tensor input) -> Tensor", "The inverse of erf.", kReal)
+      .grad("result", erfinv_grad);
   define_float_function(r, "sigmoid(Tensor input) -> Tensor", "1 / (1 + exp(-input)).")
       .grad("result", sigmoid_grad)
       .autocast(Autocast::kNone)
@@ -87,7 +90,8 @@ void define_special_functions(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<30>)
       .expose(kEverywhere);
-  define_float_function(r, "lgamma(Tensor input) -> Tensor", "The logarithm of the size of the gamma function.", kReal)
+  define_float_function(r, "lgamma(Tensor input) -> Tensor",
+                        "The logarithm of the size of the gamma function.", kReal)
       .grad("input", lgamma_grad);
   define_float_function(r, "digamma(Tensor input) -> Tensor", "The derivative of lgamma.", kReal)
       .grad("input", digamma_grad);
@@ -107,8 +111,8 @@ void define_special_functions(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<200>)
       .expose(kSpecial);
-  r.op("nan_to_num(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None) -> Tensor", &NanToNumAttrs::nan,
-       &NanToNumAttrs::posinf, &NanToNumAttrs::neginf)
+  r.op("nan_to_num(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None) -> Tensor",
+       &NanToNumAttrs::nan, &NanToNumAttrs::posinf, &NanToNumAttrs::neginf)
       .doc("Finite numbers in place of NaN and infinities: the largest and least of the dtype unless given.")
       .infer(infer_same)
       .grad("input", nan_to_num_grad)

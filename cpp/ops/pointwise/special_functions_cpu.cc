@@ -20,8 +20,10 @@ void sigmoid_backward_kernel(KernelContext& k) {
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     binary_loop<T, T, T>(k, [](C g, C r) {
-      if constexpr (is_complex_type<T>) return g * std::conj((C(1) - r) * r);
-      else return g * ((C(1) - r) * r);
+      if constexpr (is_complex_type<T>)
+        return g * std::conj((C(1) - r) * r);
+      else
+        return g * ((C(1) - r) * r);
     });
   });
 }
@@ -41,7 +43,8 @@ void logit_kernel(KernelContext& k) {
 
 // The sum of (k + q)^-s over k = 0, 1, ...: some terms, then Euler and Maclaurin's formula for the rest.
 double zeta(double s, double q) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                   kInf = std::numeric_limits<double>::infinity();
   if (s == 1) return kInf;
   if (!(s > 1) || q != q) return kNan;
   if (q <= 0) {
@@ -86,15 +89,21 @@ double polygamma(int64_t n, double x) {
 
 struct Lgamma {
   template <class T>
-  T operator()(T x) const { return math::lgamma(x); }
+  T operator()(T x) const {
+    return math::lgamma(x);
+  }
 };
 struct Digamma {
   template <class T>
-  T operator()(T x) const { return math::digamma(x); }
+  T operator()(T x) const {
+    return math::digamma(x);
+  }
 };
 struct Zeta {
   template <class T>
-  T operator()(T s, T q) const { return static_cast<T>(zeta(s, q)); }
+  T operator()(T s, T q) const {
+    return static_cast<T>(zeta(s, q));
+  }
 };
 
 void polygamma_kernel(KernelContext& k) {
@@ -117,9 +126,12 @@ struct Replacement {
 
 template <class T>
 double largest() {
-  if constexpr (std::is_same_v<T, float16>) return 65504;
-  else if constexpr (std::is_same_v<T, bfloat16>) return 0x1.FEp127;
-  else return std::numeric_limits<T>::max();
+  if constexpr (std::is_same_v<T, float16>)
+    return 65504;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return 0x1.FEp127;
+  else
+    return std::numeric_limits<T>::max();
 }
 
 void nan_to_num_kernel(KernelContext& k) {

@@ -1,4 +1,5 @@
-// Trigonometric and hyperbolic functions and their inverses; angles in radians. sinc(x) = sin(pi x) / (pi x), 1 at 0.
+// Trigonometric and hyperbolic functions and their inverses; angles in radians. sinc(x) = sin(pi x) / (pi x),
+// 1 at 0.
 #include "ops/pointwise/rules.h"
 
 namespace tw::ops {
@@ -65,7 +66,8 @@ void define_trigonometric(OpRegistry& r) {
       .autocast(Autocast::kNone)
       .sbp(sbp::elementwise_monotone)
       .expose(kEverywhere | kNnFunctional);
-  define_float_function(r, "asinh(Tensor input) -> Tensor", "The inverse hyperbolic sine.").grad("input", asinh_grad);
+  define_float_function(r, "asinh(Tensor input) -> Tensor", "The inverse hyperbolic sine.")
+      .grad("input", asinh_grad);
   define_float_function(r, "acosh(Tensor input) -> Tensor", "The inverse hyperbolic cosine.")
       .grad("input", acosh_grad);
   define_float_function(r, "atanh(Tensor input) -> Tensor", "The inverse hyperbolic tangent.")

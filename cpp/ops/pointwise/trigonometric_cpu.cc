@@ -49,8 +49,10 @@ void tanh_backward_kernel(KernelContext& k) {
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     binary_loop<T, T, T>(k, [](C g, C r) {
-      if constexpr (is_complex_type<T>) return g * std::conj(C(1) - r * r);
-      else return g * (C(1) - r * r);
+      if constexpr (is_complex_type<T>)
+        return g * std::conj(C(1) - r * r);
+      else
+        return g * (C(1) - r * r);
     });
   });
 }

@@ -1,9 +1,10 @@
-// Tensors of random numbers: of the size and dtype of the input, whose values do not matter. In place they overwrite it.
+// Tensors of random numbers: of the size and dtype of the input, whose values do not matter. In place they
+// overwrite it.
 //
-// uniform in [from, to); normal by Box and Muller's transform; exponential, cauchy, geometric by the inverse of their
-// distribution functions; log_normal = exp(normal); random_integers in [low, high); random_permutation of 0 ... n - 1.
-// multinomial draws indices of rows of weights; without replacement by the order of exponential clocks -log(u) / weight.
-// Element i takes the words that ops/random_words.h says.
+// uniform in [from, to); normal by Box and Muller's transform; exponential, cauchy, geometric by the inverse
+// of their distribution functions; log_normal = exp(normal); random_integers in [low, high);
+// random_permutation of 0 ... n - 1. multinomial draws indices of rows of weights; without replacement by the
+// order of exponential clocks -log(u) / weight. Element i takes the words that ops/random_words.h says.
 #include "ops/random/distribution.h"
 
 #include "ops/pointwise/rules.h"
@@ -15,7 +16,8 @@ using namespace ir;
 namespace {
 
 void infer_random(InferContext& c) {
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ",
+           c.in(0).dtype);
   infer_same(c);
 }
 void infer_uniform(InferContext& c) {
@@ -52,9 +54,10 @@ void infer_geometric(InferContext& c) {
 }
 void infer_integers(InferContext& c) {
   const auto& a = c.attrs<IntegerAttrs>();
-  TW_CHECK(a.low < a.high, kRuntime, "random: the lower bound must be below the upper one, got ", a.low, " and ",
-           a.high);
-  TW_CHECK(!is_complex(c.in(0).dtype), kNotImplemented, "random: a real dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(a.low < a.high, kRuntime, "random: the lower bound must be below the upper one, got ", a.low,
+           " and ", a.high);
+  TW_CHECK(!is_complex(c.in(0).dtype), kNotImplemented, "random: a real dtype is wanted, got ",
+           c.in(0).dtype);
   infer_same(c);
 }
 void infer_permutation(InferContext& c) {
@@ -70,8 +73,8 @@ void infer_multinomial(InferContext& c) {
   TW_CHECK(weights.rank() == 1 || weights.rank() == 2, kRuntime,
            "multinomial: weights of one or two dims are wanted, got shape ", weights.sizes);
   TW_CHECK(a.num_samples > 0, kRuntime, "multinomial: num_samples must be positive, got ", a.num_samples);
-  TW_CHECK(a.replacement || a.num_samples <= weights.size(-1), kRuntime, "multinomial: cannot draw ", a.num_samples,
-           " of ", weights.size(-1), " without replacement");
+  TW_CHECK(a.replacement || a.num_samples <= weights.size(-1), kRuntime, "multinomial: cannot draw ",
+           a.num_samples, " of ", weights.size(-1), " without replacement");
   Dims sizes = weights.sizes;
   sizes[sizes.size() - 1] = a.num_samples;
   c.output(DType::kInt64, sizes);
@@ -80,7 +83,12 @@ void infer_multinomial(InferContext& c) {
 // Shards would need the place of their elements in the whole: all draw everything.
 template <class A>
 OpBuilder finish(OpBuilder builder, PhiloxKey A::* key, const char* doc, InferFn infer, unsigned exposure) {
-  return builder.doc(doc).infer(infer).random(key).sbp(sbp::broadcast_only).cost(pointwise_cost<30>).expose(exposure);
+  return builder.doc(doc)
+      .infer(infer)
+      .random(key)
+      .sbp(sbp::broadcast_only)
+      .cost(pointwise_cost<30>)
+      .expose(exposure);
 }
 
 }  // namespace
@@ -105,7 +113,8 @@ void define_distribution(OpRegistry& r) {
   finish(r.op("geometric(Tensor input, float p) -> Tensor", &A::a), &A::key,
          "How many trials of probability p it takes to succeed.", infer_geometric, kInplace)
       .grad("", zero_grad);
-  finish(r.op("random_integers(Tensor input, int low, int high) -> Tensor", &IntegerAttrs::low, &IntegerAttrs::high),
+  finish(r.op("random_integers(Tensor input, int low, int high) -> Tensor", &IntegerAttrs::low,
+              &IntegerAttrs::high),
          &IntegerAttrs::key, "Whole numbers spread evenly over [low, high).", infer_integers, kHidden)
       .grad("", zero_grad);
   finish(r.op("random_permutation(int n) -> Tensor", &PermutationAttrs::n), &PermutationAttrs::key,
@@ -113,7 +122,8 @@ void define_distribution(OpRegistry& r) {
       .no_grad("it has no tensor inputs");
   finish(r.op("multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
               &MultinomialAttrs::num_samples, &MultinomialAttrs::replacement),
-         &MultinomialAttrs::key, "Indices drawn from rows of weights.", infer_multinomial, kFunction | kMethod)
+         &MultinomialAttrs::key, "Indices drawn from rows of weights.", infer_multinomial,
+         kFunction | kMethod)
       .no_grad("indices have no gradient");
 }
 

@@ -32,13 +32,15 @@ TW_INLINE C uniform_at(const uint32_t* words, int64_t i) {
 }
 
 template <class C, class T, class F>
-TW_CLONES __attribute__((flatten)) void transform(const uint32_t* words, int64_t n, stored_t<T>* values, F f) {
+TW_CLONES __attribute__((flatten)) void transform(const uint32_t* words, int64_t n, stored_t<T>* values,
+                                                  F f) {
   for (int64_t i = 0; i < n; i++) values[i] = store<T>(f(uniform_at<C>(words, i)));
 }
 
 // Two normals of every two uniforms; reads and writes one more where n is odd.
 template <class C, class T, class F>
-TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, int64_t n, stored_t<T>* values, F f) {
+TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, int64_t n, stored_t<T>* values,
+                                                        F f) {
   for (int64_t i = 0; i < n; i += 2) {
     C radius = std::sqrt(C(-2) * math::log(C(1) - uniform_at<C>(words, i)));
     C angle = C(6.283185307179586) * uniform_at<C>(words, i + 1);
@@ -106,7 +108,8 @@ void cauchy_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C median = C(a.a), sigma = C(a.b);
-    fill_uniforms<C, T>(k, a.key, [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
+    fill_uniforms<C, T>(k, a.key,
+                        [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
   });
 }
 
@@ -174,7 +177,8 @@ void permutation_kernel(KernelContext& k) {
   }
 }
 
-// One row: `weights` are its n weights in double, `samples` its indices. False for weights that cannot be drawn from.
+// One row: `weights` are its n weights in double, `samples` its indices. False for weights that cannot be
+// drawn from.
 bool draw_row(const MultinomialAttrs& a, WordStream& stream, std::vector<double>& weights, int64_t* samples) {
   auto n = static_cast<int64_t>(weights.size());
   double total = 0;
@@ -218,14 +222,17 @@ void multinomial_kernel(KernelContext& k) {
   uint64_t blocks = static_cast<uint64_t>(words) / 4 + 1;
   std::atomic<bool> bad = false;
   dispatch_float(in.dtype, k.op, [&]<class T>() {
-    parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1)), [&](int64_t first, int64_t last) {
-      std::vector<double> weights(static_cast<size_t>(n));
-      for (int64_t row = first; row < last; row++) {
-        for (int64_t i = 0; i < n; i++) weights[i] = static_cast<double>(load<T>(in.as<T>()[row * row_step + i * step]));
-        WordStream stream(a.key, static_cast<uint64_t>(row) * blocks);
-        if (!draw_row(a, stream, weights, k.out().as<int64_t>() + row * a.num_samples)) bad = true;
-      }
-    });
+    parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1)),
+                 [&](int64_t first, int64_t last) {
+                   std::vector<double> weights(static_cast<size_t>(n));
+                   for (int64_t row = first; row < last; row++) {
+                     for (int64_t i = 0; i < n; i++)
+                       weights[i] = static_cast<double>(load<T>(in.as<T>()[row * row_step + i * step]));
+                     WordStream stream(a.key, static_cast<uint64_t>(row) * blocks);
+                     if (!draw_row(a, stream, weights, k.out().as<int64_t>() + row * a.num_samples))
+                       bad = true;
+                   }
+                 });
   });
   TW_CHECK(!bad, kRuntime,
            "multinomial: weights must be finite and not negative, and enough of them positive in every row");

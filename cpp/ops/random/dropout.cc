@@ -1,6 +1,6 @@
-// dropout_of zeroes elements with probability p and multiplies the others by 1 / (1 - p); the mask, True where an element
-// is kept, is what the gradient needs. p = 1 gives zeros and a zero gradient, whatever the input. Srivastava et al., JMLR
-// 15, 2014.
+// dropout_of zeroes elements with probability p and multiplies the others by 1 / (1 - p); the mask, True
+// where an element is kept, is what the gradient needs. p = 1 gives zeros and a zero gradient, whatever the
+// input. Srivastava et al., JMLR 15, 2014.
 #include "ops/random/dropout.h"
 
 #include "ops/pointwise/rules.h"
@@ -14,7 +14,8 @@ namespace {
 void infer_dropout(InferContext& c) {
   double p = c.attrs<DropoutAttrs>().p;
   TW_CHECK(p >= 0 && p <= 1, kValue, "dropout: p must be in [0, 1], got ", p);
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, "dropout: a floating dtype is wanted, got ", c.in(0).dtype);
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, "dropout: a floating dtype is wanted, got ",
+           c.in(0).dtype);
   infer_same(c);
   c.output(DType::kBool, c.in(0).sizes);
 }

@@ -1,5 +1,5 @@
-// One pass: reads x, writes y and a byte an element; backward reads g and the mask, writes the gradient. The bits cost
-// about 1 ns an element.
+// One pass: reads x, writes y and a byte an element; backward reads g and the mask, writes the gradient. The
+// bits cost about 1 ns an element.
 #include "ops/random/dropout.h"
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 
 // An element stays where its word is at least `threshold`.
 template <class T, class C>
-TW_CLONES __attribute__((flatten)) void drop(const uint32_t* words, int64_t n, uint32_t threshold, C scale, const T* in,
-                                             T* out, uint8_t* mask) {
+TW_CLONES __attribute__((flatten)) void drop(const uint32_t* words, int64_t n, uint32_t threshold, C scale,
+                                             const T* in, T* out, uint8_t* mask) {
   for (int64_t i = 0; i < n; i++) {
     bool keep = words[i] >= threshold;
     C value = load<T>(in[i]) * scale;
@@ -47,7 +47,8 @@ void dropout_kernel(KernelContext& k) {
         int64_t start = chunk * kRandomWords, n = std::min(count - start, kRandomWords);
         random_words(a.key, static_cast<uint64_t>(start) / 4, words);
         const T* x = static_cast<const T*>(read_chunk(in, start, n, buffer));
-        drop<T, C>(words, n, threshold, static_cast<C>(scale), x, out.as<T>() + start, kept.as<uint8_t>() + start);
+        drop<T, C>(words, n, threshold, static_cast<C>(scale), x, out.as<T>() + start,
+                   kept.as<uint8_t>() + start);
       }
     });
   });

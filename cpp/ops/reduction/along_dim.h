@@ -16,7 +16,8 @@ void sbp_other_dims_of(sbp::RuleContext& c) {
     if (dim == along) continue;
     sbp::Signature signature = c.all_broadcast();
     for (size_t i = 0; i < c.inputs.size(); i++)
-      if (c.present[i] && static_cast<int64_t>(c.inputs[i].size()) == rank) signature.inputs[i] = sbp::split(dim);
+      if (c.present[i] && static_cast<int64_t>(c.inputs[i].size()) == rank)
+        signature.inputs[i] = sbp::split(dim);
     for (size_t i = 0; i < c.outputs.size(); i++) {
       bool kept = static_cast<int64_t>(c.outputs[i].size()) == rank;
       signature.outputs[i] = sbp::split(kept || dim < along ? dim : dim - 1);

@@ -1,5 +1,5 @@
-// any, all: is any (every) element over some dims nonzero; NaN counts as nonzero. count_nonzero: how many are.
-// The result is bool, but uint8 for uint8.
+// any, all: is any (every) element over some dims nonzero; NaN counts as nonzero. count_nonzero: how many
+// are. The result is bool, but uint8 for uint8.
 #include "ops/reduction/reduced_shape.h"
 
 namespace tw::ops {
@@ -27,14 +27,16 @@ void sbp_reduced(sbp::RuleContext& c) {
 }  // namespace
 
 void define_any_all(OpRegistry& r) {
-  r.op("any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim, &ReduceAttrs::keepdim)
+  r.op("any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim,
+       &ReduceAttrs::keepdim)
       .doc("True where any element over the given dims is nonzero.")
       .infer(infer_any_all)
       .no_grad("a truth value")
       .sbp(sbp_reduced<sbp::ReduceOp::kMax>)
       .cost(reduction_cost<1>)
       .expose(kFunction | kMethod);
-  r.op("all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim, &ReduceAttrs::keepdim)
+  r.op("all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim,
+       &ReduceAttrs::keepdim)
       .doc("True where every element over the given dims is nonzero.")
       .infer(infer_any_all)
       .no_grad("a truth value")

@@ -14,8 +14,9 @@ void reduce_truth(KernelContext& k, Acc identity, Combine combine) {
   Dims dims = a.dim ? wrap_dims(*a.dim, k.in(0).rank(), k.op) : Dims();
   uint64_t mask = reduce_mask(dims, k.in(0).rank());
   dispatch_all(k.in(0).dtype, k.op, [&]<class T>() {
-    reduce_loop<T, Acc, Acc>(k.in(0), k.out(), mask, identity, combine, [](Acc total) { return total; },
-                             [](compute_t<T> x) { return Acc(x != compute_t<T>(0)); });
+    reduce_loop<T, Acc, Acc>(
+        k.in(0), k.out(), mask, identity, combine, [](Acc total) { return total; },
+        [](compute_t<T> x) { return Acc(x != compute_t<T>(0)); });
   });
 }
 

@@ -11,7 +11,8 @@ using namespace ir;
 namespace {
 
 void check_real(InferContext& c) {
-  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ", c.in(0).dtype);
+  TW_CHECK(!is_complex(c.in(0).dtype), kRuntime, c.op, ": complex numbers have no order, got ",
+           c.in(0).dtype);
 }
 
 void infer_extremum(InferContext& c) {
@@ -19,7 +20,8 @@ void infer_extremum(InferContext& c) {
   const ValueImpl& x = c.in(0);
   check_real(c);
   for (int64_t dim : reduced_dims(a.dim, x.rank(), c.op))
-    TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kIndex, c.op, ": the reduced dim ", dim, " is empty: input is ", x.sizes);
+    TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kIndex, c.op, ": the reduced dim ", dim,
+             " is empty: input is ", x.sizes);
   c.output(x.dtype, reduced_sizes(x.sizes, a.dim, a.keepdim, c.op));
 }
 
@@ -69,29 +71,31 @@ void sbp_arg(sbp::RuleContext& c) {
 }  // namespace
 
 void define_extremum(OpRegistry& r) {
-  r.op("amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim, &ReduceAttrs::keepdim)
+  r.op("amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim,
+       &ReduceAttrs::keepdim)
       .doc("The largest element over the given dims.")
       .infer(infer_extremum)
       .grad("input result", extremum_grad)
       .sbp(sbp_extremum<sbp::ReduceOp::kMax>)
       .cost(reduction_cost<1>)
       .expose(kFunction | kMethod);
-  r.op("amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim, &ReduceAttrs::keepdim)
+  r.op("amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor", &ReduceAttrs::dim,
+       &ReduceAttrs::keepdim)
       .doc("The smallest element over the given dims.")
       .infer(infer_extremum)
       .grad("input result", extremum_grad)
       .sbp(sbp_extremum<sbp::ReduceOp::kMin>)
       .cost(reduction_cost<1>)
       .expose(kFunction | kMethod);
-  r.op("max_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", &DimKeepAttrs::dim,
-       &DimKeepAttrs::keepdim)
+  r.op("max_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       &DimKeepAttrs::dim, &DimKeepAttrs::keepdim)
       .doc("The largest element over one dim and the index of the first such one.")
       .infer(infer_extremum_dim)
       .grad("indices", selection_grad<DimKeepAttrs>)
       .sbp(sbp_selection<DimKeepAttrs>)
       .cost(reduction_cost<2>);
-  r.op("min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", &DimKeepAttrs::dim,
-       &DimKeepAttrs::keepdim)
+  r.op("min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       &DimKeepAttrs::dim, &DimKeepAttrs::keepdim)
       .doc("The smallest element over one dim and the index of the first such one.")
       .infer(infer_extremum_dim)
       .grad("indices", selection_grad<DimKeepAttrs>)

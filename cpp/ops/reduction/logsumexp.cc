@@ -9,7 +9,8 @@ namespace {
 
 void infer_logsumexp(InferContext& c) {
   const auto& a = c.attrs<ReduceGivenAttrs>();
-  TW_CHECK(is_float(c.in(0).dtype) || is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ", c.in(0).dtype, " is not supported");
+  TW_CHECK(is_float(c.in(0).dtype) || is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ",
+           c.in(0).dtype, " is not supported");
   c.output(c.in(0).dtype, reduced_sizes(c.in(0).sizes, a.dim, a.keepdim, c.op));
 }
 
@@ -23,12 +24,15 @@ void logsumexp_grad(GradContext& c) {
   c.set(0, spread(c.grad()) * conj(op<"exp">(x - spread(finite))));
 }
 
-void sbp_logsumexp(sbp::RuleContext& c) { add_reduction_splits<ReduceGivenAttrs>(c, "logsumexp", std::nullopt); }
+void sbp_logsumexp(sbp::RuleContext& c) {
+  add_reduction_splits<ReduceGivenAttrs>(c, "logsumexp", std::nullopt);
+}
 
 }  // namespace
 
 void define_logsumexp(OpRegistry& r) {
-  r.op("logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor", &ReduceGivenAttrs::dim, &ReduceGivenAttrs::keepdim)
+  r.op("logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor", &ReduceGivenAttrs::dim,
+       &ReduceGivenAttrs::keepdim)
       .doc("The logarithm of the sum of the exponentials over the given dims.")
       .promote(Promotion::kFloat)
       .infer(infer_logsumexp)

@@ -1,4 +1,5 @@
-// One read of the input: a row is summed from the cache. Several dims, or one that is strided, are gathered first.
+// One read of the input: a row is summed from the cache. Several dims, or one that is strided, are gathered
+// first.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -60,8 +61,10 @@ void logsumexp_kernel(KernelContext& k) {
     auto* out = k.out().as<stored_t<T>>();
     parallel_for(0, k.out().count(), 1 + (8 << 10) / (x.row + 1), [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; i++) {
-        if constexpr (is_complex_type<T>) logsumexp_row_complex<T>(x.row, rows.data() + i * x.row, out + i);
-        else logsumexp_row<T>(x.row, rows.data() + i * x.row, out + i);
+        if constexpr (is_complex_type<T>)
+          logsumexp_row_complex<T>(x.row, rows.data() + i * x.row, out + i);
+        else
+          logsumexp_row<T>(x.row, rows.data() + i * x.row, out + i);
       }
     });
   });

@@ -10,8 +10,8 @@ namespace {
 void infer_mean(InferContext& c) {
   const auto& a = c.attrs<ReduceDTypeAttrs>();
   DType dtype = a.dtype.value_or(c.in(0).dtype);
-  TW_CHECK(kind_of(dtype) >= DTypeKind::kFloat, kRuntime, "mean: a floating or complex dtype is wanted, got ", dtype,
-           "; pass dtype=");
+  TW_CHECK(kind_of(dtype) >= DTypeKind::kFloat, kRuntime, "mean: a floating or complex dtype is wanted, got ",
+           dtype, "; pass dtype=");
   c.output(dtype, reduced_sizes(c.in(0).sizes, a.dim, a.keepdim, c.op));
 }
 

@@ -15,13 +15,14 @@ void mean_kernel(KernelContext& k) {
   int64_t count = k.out().count() > 0 ? k.in(0).count() / k.out().count() : 0;
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using Acc = sum_t<T>;
-    reduce_loop<T, Acc, T>(k.in(0), k.out(), mask, Acc(0), [](Acc a, Acc b) { return a + b; },
-                           [count](Acc total) {
-                             if constexpr (is_complex_type<Acc>)
-                               return total / typename Acc::value_type(count);
-                             else
-                               return total / Acc(count);
-                           });
+    reduce_loop<T, Acc, T>(
+        k.in(0), k.out(), mask, Acc(0), [](Acc a, Acc b) { return a + b; },
+        [count](Acc total) {
+          if constexpr (is_complex_type<Acc>)
+            return total / typename Acc::value_type(count);
+          else
+            return total / Acc(count);
+        });
   });
 }
 

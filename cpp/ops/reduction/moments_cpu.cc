@@ -1,6 +1,7 @@
-// One pass. float and the half types add x - s and (x - s)² in double, where s is the first element: double holds
-// their squares exactly, so cancellation costs nothing that the input had. double merges (count, mean, Σ²) triples by
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+// One pass. float and the half types add x - s and (x - s)² in double, where s is the first element: double
+// holds their squares exactly, so cancellation costs nothing that the input had. double merges (count, mean,
+// Σ²) triples by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+// variances", 1979.
 #include <algorithm>
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp.
 //
-// recurrence: y[k] = b[k] + a[k] y[k - 1], or from the end y[k] = b[k] + a[k] y[k + 1]. Its gradients are recurrences
-// too, and the gradients of prod, cumprod and logcumsumexp are made of it: linear in time, of any order, and right
-// where elements are zero, since nothing is divided.
+// recurrence: y[k] = b[k] + a[k] y[k - 1], or from the end y[k] = b[k] + a[k] y[k + 1]. Its gradients are
+// recurrences too, and the gradients of prod, cumprod and logcumsumexp are made of it: linear in time, of any
+// order, and right where elements are zero, since nothing is divided.
 #include "ops/reduction/scan.h"
 
 #include "ops/reduction/along_dim.h"
@@ -106,8 +106,8 @@ void cumulative_extremum_grad(GradContext& c) {
 void logcumsumexp_grad(GradContext& c) {
   int64_t dim = c.attrs<RowDimAttrs>().dim;
   Value x = c.input(0), y = c.output();
-  // dx[k] = Σ_{i >= k} g[i] exp(x[k] - y[i]); every factor is at most 1, as y grows. Where y is still -inf nothing
-  // has been added, and its factors are 0.
+  // dx[k] = Σ_{i >= k} g[i] exp(x[k] - y[i]); every factor is at most 1, as y grows. Where y is still -inf
+  // nothing has been added, and its factors are 0.
   constexpr double kInf = std::numeric_limits<double>::infinity();
   Value none = op<"eq">(y, -kInf), zeros = op_zeros_like(y);
   // y[k] - y[k + 1], and 0 at the end, which a recurrence from the end does not read.
@@ -141,7 +141,8 @@ void sbp_cumsum(sbp::RuleContext& c) {
 }  // namespace
 
 void define_scan(OpRegistry& r) {
-  r.op("cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim, &DimDTypeAttrs::dtype)
+  r.op("cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
+       &DimDTypeAttrs::dtype)
       .doc("The sum of all elements up to each one along dim.")
       .input_dtype(&DimDTypeAttrs::dtype)
       .infer(infer_cumulative)
@@ -156,7 +157,8 @@ void define_scan(OpRegistry& r) {
       .grad("", cumsum_from_end_grad)
       .sbp(sbp_other_dims_of<RowDimAttrs>)
       .cost(pointwise_cost<1>);
-  r.op("cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim, &DimDTypeAttrs::dtype)
+  r.op("cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
+       &DimDTypeAttrs::dtype)
       .doc("The product of all elements up to each one along dim.")
       .input_dtype(&DimDTypeAttrs::dtype)
       .infer(infer_cumulative)
@@ -187,15 +189,15 @@ void define_scan(OpRegistry& r) {
       .sbp(sbp_other_dims_of<RowDimAttrs>)
       .cost(pointwise_cost<30>)
       .expose(kFunction | kMethod);
-  r.op("recurrence(Tensor factor, Tensor term, int dim, bool from_end=False) -> Tensor", &RecurrenceAttrs::dim,
-       &RecurrenceAttrs::from_end)
+  r.op("recurrence(Tensor factor, Tensor term, int dim, bool from_end=False) -> Tensor",
+       &RecurrenceAttrs::dim, &RecurrenceAttrs::from_end)
       .doc("y[k] = term[k] + factor[k] y[k - 1] along dim, or with y[k + 1] from the end.")
       .infer(infer_recurrence)
       .grad("factor result", recurrence_grad)
       .sbp(sbp_recurrence)
       .cost(pointwise_cost<2>);
-  r.op("prod_dim(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor", &DimKeepDTypeAttrs::dim,
-       &DimKeepDTypeAttrs::keepdim, &DimKeepDTypeAttrs::dtype)
+  r.op("prod_dim(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+       &DimKeepDTypeAttrs::dim, &DimKeepDTypeAttrs::keepdim, &DimKeepDTypeAttrs::dtype)
       .doc("The product of the elements along dim.")
       .input_dtype(&DimKeepDTypeAttrs::dtype)
       .infer(infer_prod)

@@ -1,4 +1,5 @@
-// A row is one dependent chain, so rows run beside each other on threads, not lanes. Reads and writes each element once.
+// A row is one dependent chain, so rows run beside each other on threads, not lanes. Reads and writes each
+// element once.
 #include "ops/reduction/scan.h"
 
 #include <cmath>
@@ -16,7 +17,8 @@ namespace {
 
 int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
 
-// out[i] = step(out[i - 1], in[i]), from the end when `from_end`. In is T or, where small integers sum, narrower.
+// out[i] = step(out[i - 1], in[i]), from the end when `from_end`. In is T or, where small integers sum,
+// narrower.
 template <class In, class Out, class Step>
 void scan(KernelContext& k, int64_t dim, bool from_end, sum_t<Out> start, Step step) {
   if (k.out().count() == 0) return;
@@ -82,7 +84,8 @@ void cumulative_extremum_kernel(KernelContext& k) {
       int64_t at = 0;
       for (int64_t i = 0; i < n; i++) {
         compute_t<T> x = load<T>(in[i]);
-        if ((kLargest ? x >= best : x <= best) || x != x) best = x, at = i;  // the last of equals; NaN for good
+        if ((kLargest ? x >= best : x <= best) || x != x)
+          best = x, at = i;  // the last of equals; NaN for good
         values[i] = store<T>(best);
         indices[i] = at;
       }
@@ -116,8 +119,8 @@ void prod(KernelContext& k, uint64_t mask) {
 }
 
 void prod_dim_kernel(KernelContext& k) {
-  uint64_t mask = reduce_mask(wrap_dims(IntList{k.attrs<DimKeepDTypeAttrs>().dim}, k.in(0).rank(), k.op),
-                              k.in(0).rank());
+  uint64_t mask =
+      reduce_mask(wrap_dims(IntList{k.attrs<DimKeepDTypeAttrs>().dim}, k.in(0).rank(), k.op), k.in(0).rank());
   DType in = k.in(0).dtype;
   if (in == k.out().dtype) return dispatch_all(in, k.op, [&]<class T>() { prod<T, T>(k, mask); });
   dispatch_int_bool(in, k.op, [&]<class T>() { prod<T, int64_t>(k, mask); });

@@ -1,5 +1,5 @@
-// Ops that pick one element of a dim and say where it stood (max_dim, median, kthvalue, mode): gradient and SBP. Their
-// attributes have dim and keepdim, their outputs are (values, indices), and they save "indices".
+// Ops that pick one element of a dim and say where it stood (max_dim, median, kthvalue, mode): gradient and
+// SBP. Their attributes have dim and keepdim, their outputs are (values, indices), and they save "indices".
 #pragma once
 
 #include "ir/emitter.h"
@@ -41,8 +41,10 @@ inline Dims selected_sizes(const ir::ValueImpl& x, int64_t dim, bool keepdim, co
   if (x.rank() == 0) return {};
   TW_CHECK(x.size(dim) > 0, kIndex, op, ": the reduced dim ", dim, " is empty: input is ", x.sizes);
   Dims sizes = x.sizes;
-  if (keepdim) sizes[dim] = 1;
-  else sizes.erase(sizes.begin() + dim);
+  if (keepdim)
+    sizes[dim] = 1;
+  else
+    sizes.erase(sizes.begin() + dim);
   return sizes;
 }
 

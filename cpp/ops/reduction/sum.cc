@@ -1,4 +1,5 @@
-// sum over some dims or all; integers and bools sum in int64 unless a dtype is given. sum_to_size undoes broadcasting.
+// sum over some dims or all; integers and bools sum in int64 unless a dtype is given. sum_to_size undoes
+// broadcasting.
 #include "ops/reduction/reduced_shape.h"
 
 namespace tw::ops {

@@ -1,5 +1,6 @@
-// vector_norm: (Σ |x|^ord)^(1/ord) over some dims, of float32 and float64; ord = ±inf: the largest or smallest |x|;
-// ord = 0: the number of nonzeros. linalg.vector_norm, linalg.norm, norm and dist are made of it.
+// vector_norm: (Σ |x|^ord)^(1/ord) over some dims, of float32 and float64; ord = ±inf: the largest or
+// smallest |x|; ord = 0: the number of nonzeros. linalg.vector_norm, linalg.norm, norm and dist are made of
+// it.
 #include <cmath>
 
 #include "ops/reduction/reduced_shape.h"
@@ -17,8 +18,8 @@ void infer_vector_norm(InferContext& c) {
            ": float32 or float64 is wanted, got ", x.dtype);
   if (a.ord < 0 || std::isinf(a.ord)) {
     for (int64_t dim : reduced_dims(a.dim, x.rank(), c.op))
-      TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kRuntime, c.op, ": ord ", a.ord, " has no value over the empty dim ", dim,
-               ": input is ", x.sizes);
+      TW_CHECK(x.rank() == 0 || x.size(dim) > 0, kRuntime, c.op, ": ord ", a.ord,
+               " has no value over the empty dim ", dim, ": input is ", x.sizes);
   }
   c.output(x.dtype, reduced_sizes(x.sizes, a.dim, a.keepdim, c.op));
 }
@@ -30,7 +31,9 @@ Value zero_where(const Value& condition, const Value& value) {
 void vector_norm_grad(GradContext& c) {
   const auto& a = c.attrs<VectorNormAttrs>();
   Value x = c.input(0);
-  auto spread = [&](const Value& value) { return unreduce(value, x->sizes, a.dim, a.keepdim, "vector_norm"); };
+  auto spread = [&](const Value& value) {
+    return unreduce(value, x->sizes, a.dim, a.keepdim, "vector_norm");
+  };
   if (a.ord == 0) return c.set(0, op<"full">(x->sizes, 0, x->dtype));
   if (a.ord == 1) return c.set(0, spread(c.grad()) * op<"sign">(x));
   Value norm = c.output();
@@ -40,7 +43,8 @@ void vector_norm_grad(GradContext& c) {
     Value ties = x->rank() == 0 ? hit : op<"sum">(hit, dims, true);
     return c.set(0, spread(c.grad()) * op<"sign">(x) * hit / ties);
   }
-  // Where the norm is 0 the gradient is taken as 0, and nothing is divided, so that its own gradient is 0 too.
+  // Where the norm is 0 the gradient is taken as 0, and nothing is divided, so that its own gradient is 0
+  // too.
   Value flat = op<"eq">(norm, 0.0);
   norm = op<"where">(flat, op<"full">(IntList(), 1, norm->dtype), norm);
   if (a.ord == 2) return c.set(0, x * spread(zero_where(flat, c.grad() / norm)));

@@ -26,14 +26,18 @@ void norm(KernelContext& k, double ord, uint64_t mask) {
   } else if (ord == 0) {
     reduce(T(0), plus, same, [](T x) { return T(x != 0); });
   } else if (std::isinf(ord) && ord > 0) {
-    reduce(T(0), [](T a, T b) { return (b > a) | (b != b) ? b : a; }, same, [](T x) { return math::detail::abs(x); });
+    reduce(
+        T(0), [](T a, T b) { return (b > a) | (b != b) ? b : a; }, same,
+        [](T x) { return math::detail::abs(x); });
   } else if (std::isinf(ord)) {
-    reduce(std::numeric_limits<T>::infinity(), [](T a, T b) { return (b < a) | (b != b) ? b : a; }, same,
-           [](T x) { return math::detail::abs(x); });
+    reduce(
+        std::numeric_limits<T>::infinity(), [](T a, T b) { return (b < a) | (b != b) ? b : a; }, same,
+        [](T x) { return math::detail::abs(x); });
   } else {
     T p = static_cast<T>(ord), inverse = static_cast<T>(1 / ord);
-    reduce(T(0), plus, [inverse](T total) { return std::pow(total, inverse); },
-           [p](T x) { return math::pow(math::detail::abs(x), p); });
+    reduce(
+        T(0), plus, [inverse](T total) { return std::pow(total, inverse); },
+        [p](T x) { return math::pow(math::detail::abs(x), p); });
   }
 }
 

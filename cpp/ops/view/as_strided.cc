@@ -1,7 +1,9 @@
-// as_strided: a window on the input's storage given by sizes, strides and an offset, whatever the input's own are.
+// as_strided: a window on the input's storage given by sizes, strides and an offset, whatever the input's own
+// are.
 //
-// Its gradient treats the input as the only owner of its elements: each gradient element is added to the input element
-// at the same memory location; elements of an expanded input that share a location share its sum evenly.
+// Its gradient treats the input as the only owner of its elements: each gradient element is added to the
+// input element at the same memory location; elements of an expanded input that share a location share its
+// sum evenly.
 #include "ops/view/as_strided.h"
 
 #include "ir/emitter.h"
@@ -14,9 +16,10 @@ namespace {
 
 void infer_as_strided(InferContext& c) {
   const auto& a = c.attrs<AsStridedAttrs>();
-  TW_CHECK(a.size.size() == a.stride.size(), kValue, c.op, ": size and stride must have one length, got ", a.size,
-           " and ", a.stride);
-  for (int64_t stride : a.stride) TW_CHECK(stride >= 0, kValue, c.op, ": strides must not be negative, got ", a.stride);
+  TW_CHECK(a.size.size() == a.stride.size(), kValue, c.op, ": size and stride must have one length, got ",
+           a.size, " and ", a.stride);
+  for (int64_t stride : a.stride)
+    TW_CHECK(stride >= 0, kValue, c.op, ": strides must not be negative, got ", a.stride);
   TW_CHECK(a.storage_offset.value_or(0) >= 0, kValue, c.op, ": storage_offset must not be negative");
   numel(a.size);
   c.output(c.in(0).dtype, a.size);
@@ -34,8 +37,8 @@ int64_t last_location(const Dims& sizes, const Dims& strides, int64_t offset) {
   return offset;
 }
 
-// The memory that input and window reach is laid out as one vector: gradients are added there by the window's geometry
-// and read back by the input's.
+// The memory that input and window reach is laid out as one vector: gradients are added there by the window's
+// geometry and read back by the input's.
 void as_strided_grad(GradContext& c) {
   const auto& a = c.attrs<AsStridedAttrs>();
   const Meta& input = c.input_meta(0);
@@ -68,7 +71,8 @@ void scatter_grad(GradContext& c) {
 }  // namespace
 
 void define_as_strided(OpRegistry& r) {
-  r.op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, int[] input_stride=[], "
+  r.op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, int[] "
+       "input_stride=[], "
        "int input_offset=0) -> Tensor",
        &AsStridedAttrs::size, &AsStridedAttrs::stride, &AsStridedAttrs::storage_offset,
        &AsStridedAttrs::input_stride, &AsStridedAttrs::input_offset)
@@ -81,7 +85,9 @@ void define_as_strided(OpRegistry& r) {
   r.op("as_strided_scatter(Tensor grad, int[] input_size, int[] size, int[] stride, int offset) -> Tensor",
        &AsStridedScatterAttrs::input_size, &AsStridedScatterAttrs::size, &AsStridedScatterAttrs::stride,
        &AsStridedScatterAttrs::offset)
-      .doc("Zeros of input_size into which grad is added through the given window: the gradient of as_strided.")
+      .doc(
+          "Zeros of input_size into which grad is added through the given window: the gradient of "
+          "as_strided.")
       .infer(infer_scatter)
       .grad("", scatter_grad)
       .sbp(sbp::broadcast_only)

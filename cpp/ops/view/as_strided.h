@@ -10,7 +10,8 @@ struct AsStridedAttrs {
   IntList size;
   IntList stride;
   std::optional<int64_t> storage_offset;  // in elements, from the start of the storage; default: the input's
-  // Where the input's own elements lie, for the gradient. Default: in row-major order from the storage's start.
+  // Where the input's own elements lie, for the gradient. Default: in row-major order from the storage's
+  // start.
   IntList input_stride;
   int64_t input_offset;
 };

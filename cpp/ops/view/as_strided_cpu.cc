@@ -17,8 +17,8 @@ void scatter(const Operand& grad, const AsStridedScatterAttrs& a, T* out, int64_
   int64_t count = numel(a.size), to = a.offset, from = 0;
   const T* source = grad.as<T>();
   for (int64_t i = 0; i < count; i++) {
-    TW_CHECK(to < out_count, kValue, "as_strided: the window leaves the tensor it was taken of, which has ", out_count,
-             " elements");
+    TW_CHECK(to < out_count, kValue, "as_strided: the window leaves the tensor it was taken of, which has ",
+             out_count, " elements");
     out[to] = T(static_cast<compute_t<T>>(out[to]) + static_cast<compute_t<T>>(source[from]));
     for (int64_t dim = rank - 1; dim >= 0; dim--) {
       to += a.stride[dim];

@@ -11,13 +11,14 @@ namespace {
 void infer_expand(InferContext& c) {
   const Dims& from = c.in(0).sizes;
   Dims to = c.attrs<ShapeAttrs>().shape;
-  TW_CHECK(to.size() >= from.size(), kRuntime, c.op, ": at least ", from.size(), " sizes are wanted, got ", to);
+  TW_CHECK(to.size() >= from.size(), kRuntime, c.op, ": at least ", from.size(), " sizes are wanted, got ",
+           to);
   size_t shift = to.size() - from.size();
   for (size_t i = 0; i < to.size(); i++) {
     int64_t size = i < shift ? 1 : from[i - shift];
     if (to[i] == -1 && i >= shift) to[i] = size;
-    TW_CHECK(to[i] >= 0 && (size == 1 || size == to[i]), kRuntime, c.op, ": shape ", from, " does not expand to ",
-             c.attrs<ShapeAttrs>().shape);
+    TW_CHECK(to[i] >= 0 && (size == 1 || size == to[i]), kRuntime, c.op, ": shape ", from,
+             " does not expand to ", c.attrs<ShapeAttrs>().shape);
   }
   c.output(c.in(0).dtype, to);
 }
@@ -53,7 +54,8 @@ bool view_unsqueeze(const Geometry& input, const void* attrs, Geometry* output) 
   int64_t rank = static_cast<int64_t>(input.sizes.size()), dim = new_dim(attrs, rank);
   output->offset = input.offset;
   output->strides = input.strides;
-  output->strides.insert(output->strides.begin() + dim, dim < rank ? input.sizes[dim] * input.strides[dim] : 1);
+  output->strides.insert(output->strides.begin() + dim,
+                         dim < rank ? input.sizes[dim] * input.strides[dim] : 1);
   return true;
 }
 

@@ -9,13 +9,15 @@ using namespace ir;
 namespace {
 
 Dims permutation(const IntList& dims, int64_t rank, const char* name) {
-  TW_CHECK(static_cast<int64_t>(dims.size()) == rank, kRuntime, name, ": ", rank, " dims are wanted, got ", dims);
+  TW_CHECK(static_cast<int64_t>(dims.size()) == rank, kRuntime, name, ": ", rank, " dims are wanted, got ",
+           dims);
   return wrap_dims(dims, rank, name);
 }
 
 void infer_permute(InferContext& c) {
   Dims sizes;
-  for (int64_t dim : permutation(c.attrs<DimsAttrs>().dims, c.in(0).rank(), c.op)) sizes.push_back(c.in(0).size(dim));
+  for (int64_t dim : permutation(c.attrs<DimsAttrs>().dims, c.in(0).rank(), c.op))
+    sizes.push_back(c.in(0).size(dim));
   c.output(c.in(0).dtype, sizes);
 }
 
@@ -28,7 +30,8 @@ bool view_permute(const Geometry& input, const void* attrs, Geometry* output) {
 }
 
 void permute_grad(GradContext& c) {
-  Dims dims = permutation(c.attrs<DimsAttrs>().dims, static_cast<int64_t>(c.input_meta(0).sizes.size()), "permute");
+  Dims dims =
+      permutation(c.attrs<DimsAttrs>().dims, static_cast<int64_t>(c.input_meta(0).sizes.size()), "permute");
   IntList inverse(dims.size());
   for (size_t i = 0; i < dims.size(); i++) inverse[dims[i]] = static_cast<int64_t>(i);
   c.set(0, op<"permute">(c.grad(), inverse));
@@ -36,7 +39,8 @@ void permute_grad(GradContext& c) {
 
 void sbp_permute(sbp::RuleContext& c) {
   Dims dims = wrap_dims(c.attrs<DimsAttrs>().dims, static_cast<int64_t>(c.inputs[0].size()), "permute");
-  for (size_t i = 0; i < dims.size(); i++) c.add({{sbp::split(dims[i])}, {sbp::split(static_cast<int64_t>(i))}});
+  for (size_t i = 0; i < dims.size(); i++)
+    c.add({{sbp::split(dims[i])}, {sbp::split(static_cast<int64_t>(i))}});
   for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
     c.add({{sbp::partial(reduce)}, {sbp::partial(reduce)}});
 }

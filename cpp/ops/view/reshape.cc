@@ -1,5 +1,5 @@
-// reshape and view: the same elements in row-major order under another shape. reshape copies where the memory cannot be
-// seen that way; view refuses.
+// reshape and view: the same elements in row-major order under another shape. reshape copies where the memory
+// cannot be seen that way; view refuses.
 #include "ops/view/reshape.h"
 
 #include "ir/emitter.h"
@@ -20,15 +20,15 @@ bool view_reshape(const Geometry& input, const void*, Geometry* output) {
 }
 
 bool view_view(const Geometry& input, const void* attrs, Geometry* output) {
-  TW_CHECK(view_reshape(input, attrs, output), kRuntime, "view: shape ", input.sizes, " with strides ", input.strides,
-           " cannot be seen as ", output->sizes, " without a copy; use reshape");
+  TW_CHECK(view_reshape(input, attrs, output), kRuntime, "view: shape ", input.sizes, " with strides ",
+           input.strides, " cannot be seen as ", output->sizes, " without a copy; use reshape");
   return true;
 }
 
 void reshape_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_meta(0).sizes)); }
 
-// Dims of input and output that cover the same elements pair up; the first dim of each run carries a split, cut at
-// multiples that both sides have.
+// Dims of input and output that cover the same elements pair up; the first dim of each run carries a split,
+// cut at multiples that both sides have.
 void sbp_reshape(sbp::RuleContext& c) {
   const Dims &from = c.inputs[0], &to = c.outputs[0];
   size_t i = 0, j = 0;
@@ -48,9 +48,11 @@ void sbp_reshape(sbp::RuleContext& c) {
     if (a == b) {
       c.add({{sbp::split(static_cast<int64_t>(first_i))}, {sbp::split(static_cast<int64_t>(first_j))}});
     } else if (a > b && b > 0 && a % b == 0) {
-      c.add({{sbp::split(static_cast<int64_t>(first_i), a / b)}, {sbp::split(static_cast<int64_t>(first_j))}});
+      c.add(
+          {{sbp::split(static_cast<int64_t>(first_i), a / b)}, {sbp::split(static_cast<int64_t>(first_j))}});
     } else if (b > a && a > 0 && b % a == 0) {
-      c.add({{sbp::split(static_cast<int64_t>(first_i))}, {sbp::split(static_cast<int64_t>(first_j), b / a)}});
+      c.add(
+          {{sbp::split(static_cast<int64_t>(first_i))}, {sbp::split(static_cast<int64_t>(first_j), b / a)}});
     }
   }
   c.add({{sbp::partial()}, {sbp::partial()}});
@@ -60,7 +62,9 @@ void sbp_reshape(sbp::RuleContext& c) {
 
 void define_reshape(OpRegistry& r) {
   r.op("reshape(Tensor input, int[]... shape) -> Tensor", &ShapeAttrs::shape)
-      .doc("The elements in row-major order under another shape; one size may be -1. A view where memory allows.")
+      .doc(
+          "The elements in row-major order under another shape; one size may be -1. A view where memory "
+          "allows.")
       .infer(infer_reshape)
       .view(view_reshape)
       .grad("", reshape_grad)

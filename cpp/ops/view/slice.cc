@@ -1,4 +1,5 @@
-// slice and select: a range or one position of a dim, as a view; and their gradients, zeros around what flows in.
+// slice and select: a range or one position of a dim, as a view; and their gradients, zeros around what flows
+// in.
 #include "ops/view/slice.h"
 
 #include "ir/emitter.h"
@@ -35,7 +36,8 @@ bool view_slice(const Geometry& input, const void* attrs, Geometry* output) {
   int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(input.sizes.size()), "slice");
   output->strides = input.strides;
   output->strides[dim] *= a.step;
-  output->offset = input.offset + clamp_range(a.start, a.end, a.step, input.sizes[dim]).start * input.strides[dim];
+  output->offset =
+      input.offset + clamp_range(a.start, a.end, a.step, input.sizes[dim]).start * input.strides[dim];
   return true;
 }
 
@@ -44,7 +46,9 @@ void slice_grad(GradContext& c) {
   c.set(0, op<"slice_scatter_zeros">(c.grad(), c.input_meta(0).sizes, a.dim, a.start, a.end, a.step));
 }
 
-void infer_slice_scatter(InferContext& c) { c.output(c.in(0).dtype, c.attrs<SliceScatterAttrs>().input_size); }
+void infer_slice_scatter(InferContext& c) {
+  c.output(c.in(0).dtype, c.attrs<SliceScatterAttrs>().input_size);
+}
 
 void slice_scatter_grad(GradContext& c) {
   const auto& a = c.attrs<SliceScatterAttrs>();
@@ -90,7 +94,9 @@ void select_grad(GradContext& c) {
   c.set(0, op<"select_scatter_zeros">(c.grad(), c.input_meta(0).sizes, a.dim, a.index));
 }
 
-void infer_select_scatter(InferContext& c) { c.output(c.in(0).dtype, c.attrs<SelectScatterAttrs>().input_size); }
+void infer_select_scatter(InferContext& c) {
+  c.output(c.in(0).dtype, c.attrs<SelectScatterAttrs>().input_size);
+}
 
 void select_scatter_grad(GradContext& c) {
   const auto& a = c.attrs<SelectScatterAttrs>();
@@ -113,8 +119,8 @@ void sbp_select(sbp::RuleContext& c) {
 }  // namespace
 
 void define_slice(OpRegistry& r) {
-  r.op("slice(Tensor input, int dim, int start, int end, int step=1) -> Tensor", &SliceAttrs::dim, &SliceAttrs::start,
-       &SliceAttrs::end, &SliceAttrs::step)
+  r.op("slice(Tensor input, int dim, int start, int end, int step=1) -> Tensor", &SliceAttrs::dim,
+       &SliceAttrs::start, &SliceAttrs::end, &SliceAttrs::step)
       .doc("A view of positions start, start + step, ... below end of a dim, as Python slices count them.")
       .infer(infer_slice)
       .view(view_slice)
@@ -122,8 +128,8 @@ void define_slice(OpRegistry& r) {
       .sbp(sbp_other_dims<SliceAttrs>)
       .cost(free_cost);
   r.op("slice_scatter_zeros(Tensor grad, int[] input_size, int dim, int start, int end, int step) -> Tensor",
-       &SliceScatterAttrs::input_size, &SliceScatterAttrs::dim, &SliceScatterAttrs::start, &SliceScatterAttrs::end,
-       &SliceScatterAttrs::step)
+       &SliceScatterAttrs::input_size, &SliceScatterAttrs::dim, &SliceScatterAttrs::start,
+       &SliceScatterAttrs::end, &SliceScatterAttrs::step)
       .doc("Zeros of input_size with grad at the sliced positions: the gradient of slice.")
       .infer(infer_slice_scatter)
       .grad("", slice_scatter_grad)

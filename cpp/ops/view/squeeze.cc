@@ -1,5 +1,5 @@
-// squeeze: dims of size 1 left out. diagonal: the elements (i, i + offset) of two dims as a last dim. unfold: windows of
-// a dim as a last dim. Views.
+// squeeze: dims of size 1 left out. diagonal: the elements (i, i + offset) of two dims as a last dim. unfold:
+// windows of a dim as a last dim. Views.
 #include "ir/emitter.h"
 #include "ops/view/windows.h"
 
@@ -35,13 +35,15 @@ void infer_squeeze(InferContext& c) {
 
 bool view_squeeze(const Geometry& input, const void* attrs, Geometry* output) {
   output->offset = input.offset;
-  output->strides = without(input.strides, squeezed(input.sizes, static_cast<const SqueezeAttrs*>(attrs)->dim));
+  output->strides =
+      without(input.strides, squeezed(input.sizes, static_cast<const SqueezeAttrs*>(attrs)->dim));
   return true;
 }
 
 void squeeze_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_meta(0).sizes)); }
 
-// A shard may have size 1 where the whole has not: only dims that the op was not asked to squeeze may be split.
+// A shard may have size 1 where the whole has not: only dims that the op was not asked to squeeze may be
+// split.
 void sbp_squeeze(sbp::RuleContext& c) {
   c.add({{sbp::partial()}, {sbp::partial()}});
   const auto& dim = c.attrs<SqueezeAttrs>().dim;
@@ -64,7 +66,8 @@ Diagonal find_diagonal(const Dims& sizes, const Dims& strides, const DiagonalAtt
   int64_t rank = static_cast<int64_t>(sizes.size());
   TW_CHECK(rank >= 2, kIndex, "diagonal: at least 2 dims are wanted, got shape ", sizes);
   Diagonal d{wrap_dim(a.dim1, rank, "diagonal"), wrap_dim(a.dim2, rank, "diagonal"), 0, 0};
-  TW_CHECK(d.dim1 != d.dim2, kRuntime, "diagonal: two different dims are wanted, got ", a.dim1, " and ", a.dim2);
+  TW_CHECK(d.dim1 != d.dim2, kRuntime, "diagonal: two different dims are wanted, got ", a.dim1, " and ",
+           a.dim2);
   int64_t rows = sizes[d.dim1] + std::min<int64_t>(a.offset, 0);
   int64_t columns = sizes[d.dim2] - std::max<int64_t>(a.offset, 0);
   d.count = std::max<int64_t>(0, std::min(rows, columns));
@@ -114,7 +117,8 @@ Geometry windows(const Dims& sizes, const Dims& strides, const UnfoldAttrs& a) {
   int64_t rank = static_cast<int64_t>(sizes.size()), dim = wrap_dim(a.dimension, rank, "unfold");
   int64_t length = rank ? sizes[dim] : 1;
   TW_CHECK(a.step > 0, kRuntime, "unfold: step must be positive, got ", a.step);
-  TW_CHECK(a.size >= 0 && a.size <= length, kRuntime, "unfold: size must be in [0, ", length, "], got ", a.size);
+  TW_CHECK(a.size >= 0 && a.size <= length, kRuntime, "unfold: size must be in [0, ", length, "], got ",
+           a.size);
   Geometry g{sizes, strides, 0};
   if (rank) {
     g.sizes[dim] = (length - a.size) / a.step + 1;
@@ -142,7 +146,8 @@ void unfold_grad(GradContext& c) {
 }
 
 void sbp_unfold(sbp::RuleContext& c) {
-  int64_t rank = static_cast<int64_t>(c.inputs[0].size()), cut = wrap_dim(c.attrs<UnfoldAttrs>().dimension, rank, "unfold");
+  int64_t rank = static_cast<int64_t>(c.inputs[0].size()),
+          cut = wrap_dim(c.attrs<UnfoldAttrs>().dimension, rank, "unfold");
   for (int64_t d = 0; d < rank; d++)
     if (d != cut) c.add({{sbp::split(d)}, {sbp::split(d)}});
   c.add({{sbp::partial()}, {sbp::partial()}});

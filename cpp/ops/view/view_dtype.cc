@@ -1,5 +1,5 @@
-// view_dtype: the same bytes read as another dtype. A wider one joins neighbours of the last dim, a narrower one takes
-// elements apart. A view.
+// view_dtype: the same bytes read as another dtype. A wider one joins neighbours of the last dim, a narrower
+// one takes elements apart. A view.
 #include "base/dtype.h"
 #include "ir/emitter.h"
 #include "ops/movement/cast.h"
@@ -19,8 +19,8 @@ void infer_view_dtype(InferContext& c) {
   if (from_size != to_size) {
     TW_CHECK(!sizes.empty(), kRuntime, "view: a 0-dim tensor of dtype ", x.dtype, " cannot be seen as ", to);
     int64_t bytes = sizes.back() * from_size;
-    TW_CHECK(bytes % to_size == 0, kRuntime, "view: a last dim of ", sizes.back(), " elements of dtype ", x.dtype,
-             " does not hold a whole number of ", to);
+    TW_CHECK(bytes % to_size == 0, kRuntime, "view: a last dim of ", sizes.back(), " elements of dtype ",
+             x.dtype, " does not hold a whole number of ", to);
     sizes.back() = bytes / to_size;
   }
   c.output(to, sizes);
@@ -32,11 +32,14 @@ bool view_view_dtype(const Geometry& input, const void*, Geometry* output) {
   if (input.sizes == output->sizes) return true;
   int64_t from = input.sizes.back(), to = output->sizes.back();
   TW_CHECK(from != 0, kRuntime, "view: the last dim must not be empty to be seen as a dtype of another size");
-  TW_CHECK(input.strides.back() == 1, kRuntime, "view: the last dim must lie densely to be seen as a dtype of another "
-           "size, its stride is ", input.strides.back());
+  TW_CHECK(input.strides.back() == 1, kRuntime,
+           "view: the last dim must lie densely to be seen as a dtype of another "
+           "size, its stride is ",
+           input.strides.back());
   auto scaled = [&](int64_t value) {
-    TW_CHECK(value * to % from == 0, kRuntime, "view: strides and offset must be whole numbers of the wider dtype, got ",
-             input.strides, " and ", input.offset);
+    TW_CHECK(value * to % from == 0, kRuntime,
+             "view: strides and offset must be whole numbers of the wider dtype, got ", input.strides,
+             " and ", input.offset);
     return value * to / from;
   };
   output->offset = scaled(input.offset);

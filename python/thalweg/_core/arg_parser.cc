@@ -240,7 +240,8 @@ void ParsedCall::convert(size_t index, PyObject* object) {
   const ir::Param& param = def_.schema.params[index];
   if (param.kind != ir::ParamKind::kAttr) {
     if (def_.schema.has_lists) starts_.push_back(static_cast<int>(inputs_.size()));
-    return param.kind == ir::ParamKind::kTensor ? convert_tensor(param, object) : convert_tensor_list(param, object);
+    return param.kind == ir::ParamKind::kTensor ? convert_tensor(param, object)
+                                                : convert_tensor_list(param, object);
   }
   if (!object) {
     if (!param.has_default)

@@ -21,7 +21,8 @@ class ParsedCall {
   ParsedCall(const ParsedCall&) = delete;
   ParsedCall& operator=(const ParsedCall&) = delete;
 
-  // Throws PythonError (a TypeError is set) or Error. Takes `out=` and `generator=` besides the schema's parameters.
+  // Throws PythonError (a TypeError is set) or Error. Takes `out=` and `generator=` besides the schema's
+  // parameters.
   void parse(PyObject* const* args, Py_ssize_t count, PyObject* keyword_names);
 
   std::span<const ir::Value> inputs() const { return {inputs_.data(), inputs_.size()}; }

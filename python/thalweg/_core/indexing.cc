@@ -1,5 +1,5 @@
-// x[index]: integers, slices, None and Ellipsis become select, slice and unsqueeze views; tensors, lists and bools
-// among them become the ops index and index_put.
+// x[index]: integers, slices, None and Ellipsis become select, slice and unsqueeze views; tensors, lists and
+// bools among them become the ops index and index_put.
 #include "eager/dispatch.h"
 #include "ir/emitter.h"
 #include "op_callable.h"
@@ -62,7 +62,8 @@ Item make_item(PyObject* object) {
 std::vector<Item> split_index(PyObject* index) {
   if (!PyTuple_Check(index)) return {make_item(index)};
   std::vector<Item> items;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) items.push_back(make_item(PyTuple_GET_ITEM(index, i)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
+    items.push_back(make_item(PyTuple_GET_ITEM(index, i)));
   return items;
 }
 
@@ -82,8 +83,8 @@ ir::Value apply_slice(const ir::Value& x, int64_t dim, PyObject* slice) {
 }
 
 struct Indexed {
-  ir::Value view;        // after the basic part
-  ir::Values indices;    // as the op index takes them: masks as they are, null for a dim taken whole
+  ir::Value view;      // after the basic part
+  ir::Values indices;  // as the op index takes them: masks as they are, null for a dim taken whole
   bool advanced = false;
 };
 
@@ -108,8 +109,8 @@ class Indexer {
   }
   void select(int64_t position) {
     int64_t size = result_.view->size(dim_);
-    TW_CHECK(position >= -size && position < size, kIndex, "indexing: index ", position, " is out of bounds for dim ",
-             dim_, " of size ", size);
+    TW_CHECK(position >= -size && position < size, kIndex, "indexing: index ", position,
+             " is out of bounds for dim ", dim_, " of size ", size);
     result_.view = ir::op<"select">(result_.view, dim_, position);
   }
   Indexed finish() {
@@ -141,7 +142,8 @@ void apply_item(Indexer& indexer, const Item& item) {
     int overflow = 0;
     if (PyLong_Check(item.object)) PyLong_AsLongLongAndOverflow(item.object, &overflow);
     TW_CHECK(!overflow, kIndex, "indexing: an index of more than 64 bits is out of range");
-    if (!to_int(item.object, &position)) TW_FAIL(kIndex, "indexing: ", Py_TYPE(item.object)->tp_name, " is no index");
+    if (!to_int(item.object, &position))
+      TW_FAIL(kIndex, "indexing: ", Py_TYPE(item.object)->tp_name, " is no index");
     indexer.select(position);
   }
 }
@@ -155,8 +157,8 @@ Indexed apply_index(const ir::Value& x, PyObject* index) {
     ellipses += item.object == Py_Ellipsis;
   }
   TW_CHECK(ellipses <= 1, kIndex, "indexing: only one ellipsis is allowed");
-  TW_CHECK(used <= x->rank(), kIndex, "indexing: too many indices for a tensor of dimension ", x->rank(), ": got ",
-           used);
+  TW_CHECK(used <= x->rank(), kIndex, "indexing: too many indices for a tensor of dimension ", x->rank(),
+           ": got ", used);
   Indexer indexer(x);
   for (const Item& item : items) {
     if (item.object == Py_Ellipsis)
@@ -200,7 +202,8 @@ int set_item(PyObject* tensor, PyObject* index, PyObject* value) {
     ir::Value source = value_to_assign(value, x->dtype);
     if (!indexed.advanced) {
       // As in NumPy, leading dims of size 1 of the source are dropped.
-      while (source->rank() > indexed.view->rank() && source->size(0) == 1) source = ir::op<"select">(source, 0, 0);
+      while (source->rank() > indexed.view->rank() && source->size(0) == 1)
+        source = ir::op<"select">(source, 0, 0);
       const ir::Value inputs[] = {indexed.view, source};
       eager::dispatch_inplace(ir::registry().get("copy"), inputs, {}, nullptr);
       return 0;
@@ -209,7 +212,8 @@ int set_item(PyObject* tensor, PyObject* index, PyObject* value) {
     std::vector<ir::Value> inputs = {indexed.view};
     inputs.insert(inputs.end(), indexed.indices.begin(), indexed.indices.end());
     if (source->dtype != x->dtype) source = ir::op<"cast">(source, x->dtype);
-    // Leading dims of size 1 that the indexed places lack are dropped, as above; a broadcast cannot need them.
+    // Leading dims of size 1 that the indexed places lack are dropped, as above; a broadcast cannot need
+    // them.
     while (source->rank() > 1 && source->size(0) == 1) source = ir::op<"select">(source, 0, 0);
     inputs.push_back(source);
     int indices = static_cast<int>(indexed.indices.size());

@@ -46,7 +46,9 @@ struct type_caster<tw::DType> {
   PYBIND11_TYPE_CASTER(tw::DType, const_name("dtype"));
 
   bool load(handle source, bool) { return tw::py::tensor_api().unwrap_dtype(source.ptr(), &value); }
-  static handle cast(tw::DType dtype, return_value_policy, handle) { return tw::py::tensor_api().wrap_dtype(dtype); }
+  static handle cast(tw::DType dtype, return_value_policy, handle) {
+    return tw::py::tensor_api().wrap_dtype(dtype);
+  }
 };
 
 }  // namespace pybind11::detail

@@ -38,7 +38,8 @@ class PythonTensorHooks final : public eager::TensorHooks {
 class PythonNodeHooks final : public eager::NodeHooks {
  public:
   void before(std::vector<Tensor>& grads) override {
-    for (auto& [id, hook] : std::map<int, pb::object>(pre_hooks)) replace(grads, hook(pb::tuple(pb::cast(grads))));
+    for (auto& [id, hook] : std::map<int, pb::object>(pre_hooks))
+      replace(grads, hook(pb::tuple(pb::cast(grads))));
   }
   void after(std::vector<Tensor>& input_grads, const std::vector<Tensor>& grads) override {
     for (auto& [id, hook] : std::map<int, pb::object>(post_hooks))
@@ -50,9 +51,10 @@ class PythonNodeHooks final : public eager::NodeHooks {
  private:
   static void replace(std::vector<Tensor>& grads, const pb::object& result) {
     if (result.is_none()) return;
-    pb::sequence items = pb::isinstance<pb::sequence>(result) ? pb::sequence(result) : pb::sequence(pb::make_tuple(result));
-    TW_CHECK(items.size() == grads.size(), kRuntime, "backward hook: ", grads.size(), " gradients are wanted, got ",
-             items.size());
+    pb::sequence items =
+        pb::isinstance<pb::sequence>(result) ? pb::sequence(result) : pb::sequence(pb::make_tuple(result));
+    TW_CHECK(items.size() == grads.size(), kRuntime, "backward hook: ", grads.size(),
+             " gradients are wanted, got ", items.size());
     for (size_t i = 0; i < grads.size(); i++) grads[i] = items[i].cast<Tensor>();
   }
 };
@@ -60,7 +62,8 @@ class PythonNodeHooks final : public eager::NodeHooks {
 PythonTensorHooks& hooks_of(eager::TensorImpl& tensor) {
   if (!tensor.hooks) {
     tensor.hooks = std::make_shared<PythonTensorHooks>();
-    if (const Ref<Node>& node = eager::grad_fn_of(tensor)) node->watches.push_back({tensor.output_nr, tensor.hooks});
+    if (const Ref<Node>& node = eager::grad_fn_of(tensor))
+      node->watches.push_back({tensor.output_nr, tensor.hooks});
   }
   return static_cast<PythonTensorHooks&>(*tensor.hooks);
 }
@@ -86,10 +89,10 @@ std::vector<Tensor> backward(const std::vector<Tensor>& outputs, const std::vect
 
 void set_grad(const Tensor& tensor, const Tensor& grad) {
   if (grad) {
-    TW_CHECK(grad->sizes == tensor->sizes, kRuntime, "grad: a gradient of shape ", tensor->sizes, " is wanted, got ",
-             grad->sizes);
-    TW_CHECK(grad->dtype == tensor->dtype, kRuntime, "grad: a gradient of dtype ", tensor->dtype, " is wanted, got ",
-             grad->dtype);
+    TW_CHECK(grad->sizes == tensor->sizes, kRuntime, "grad: a gradient of shape ", tensor->sizes,
+             " is wanted, got ", grad->sizes);
+    TW_CHECK(grad->dtype == tensor->dtype, kRuntime, "grad: a gradient of dtype ", tensor->dtype,
+             " is wanted, got ", grad->dtype);
   }
   tensor->grad = grad;
 }
@@ -124,7 +127,8 @@ void adopt_view(const Tensor& tensor, const Tensor& view, const std::string& op)
   eager::check_inplace_allowed(*tensor, op.c_str());
   tensor->set_geometry(view->geometry());
   tensor->storage->version++;
-  if (tensor->needs_grad() && eager::modes().grad_enabled) eager::set_history(*tensor, view->grad_fn, view->output_nr);
+  if (tensor->needs_grad() && eager::modes().grad_enabled)
+    eager::set_history(*tensor, view->grad_fn, view->output_nr);
   if (tensor->view) tensor->view->version = tensor->storage->version;
 }
 
@@ -155,8 +159,8 @@ void bind_modes(pb::module_& m) {
 
 void bind_autograd(pb::module_& m) {
   bind_modes(m);
-  m.def("backward", backward, pb::arg("outputs"), pb::arg("grads"), pb::arg("inputs"), pb::arg("retain_graph"),
-        pb::arg("create_graph"), pb::arg("allow_unused"), pb::arg("accumulate"));
+  m.def("backward", backward, pb::arg("outputs"), pb::arg("grads"), pb::arg("inputs"),
+        pb::arg("retain_graph"), pb::arg("create_graph"), pb::arg("allow_unused"), pb::arg("accumulate"));
   m.def("get_grad", [](const Tensor& tensor) { return tensor->grad; });
   m.def("set_grad", set_grad);
   m.def("detach", detach);
@@ -179,26 +183,33 @@ void bind_autograd(pb::module_& m) {
     hooks.accumulate_hooks[hooks.next_id] = std::move(hook);
     return hooks.next_id++;
   });
-  m.def("remove_accumulate_hook", [](const Tensor& tensor, int id) { hooks_of(*tensor).accumulate_hooks.erase(id); });
+  m.def("remove_accumulate_hook",
+        [](const Tensor& tensor, int id) { hooks_of(*tensor).accumulate_hooks.erase(id); });
 
   pb::class_<NodeHandle>(m, "Node", "A step of the tape, as grad_fn shows it.")
-      .def("name", [](const NodeHandle& h) { return h.node->name(); }, "The name of the operation that was recorded.")
+      .def(
+          "name", [](const NodeHandle& h) { return h.node->name(); },
+          "The name of the operation that was recorded.")
       .def("__repr__", [](const NodeHandle& h) { return cat("<", h.node->name(), ">"); })
       .def("__eq__", [](const NodeHandle& a, const NodeHandle& b) { return a.node == b.node; })
       .def("__hash__", [](const NodeHandle& h) { return reinterpret_cast<uintptr_t>(h.node.get()) >> 4; })
-      .def_property_readonly("next_functions", [](const NodeHandle& h) {
-        pb::list result;
-        for (const eager::Edge& edge : h.node->edges) {
-          pb::object next = edge.node ? pb::cast(NodeHandle{edge.node}) : pb::none();
-          result.append(pb::make_tuple(next, edge.input_nr));
-        }
-        return pb::tuple(result);
-      }, "The nodes that made the inputs, each with the number of its output.")
-      .def("_add_hook", [](const NodeHandle& h, pb::object hook, bool pre) {
-        PythonNodeHooks& hooks = hooks_of(*h.node);
-        (pre ? hooks.pre_hooks : hooks.post_hooks)[hooks.next_id] = std::move(hook);
-        return hooks.next_id++;
-      })
+      .def_property_readonly(
+          "next_functions",
+          [](const NodeHandle& h) {
+            pb::list result;
+            for (const eager::Edge& edge : h.node->edges) {
+              pb::object next = edge.node ? pb::cast(NodeHandle{edge.node}) : pb::none();
+              result.append(pb::make_tuple(next, edge.input_nr));
+            }
+            return pb::tuple(result);
+          },
+          "The nodes that made the inputs, each with the number of its output.")
+      .def("_add_hook",
+           [](const NodeHandle& h, pb::object hook, bool pre) {
+             PythonNodeHooks& hooks = hooks_of(*h.node);
+             (pre ? hooks.pre_hooks : hooks.post_hooks)[hooks.next_id] = std::move(hook);
+             return hooks.next_id++;
+           })
       .def("_remove_hook", [](const NodeHandle& h, int id) {
         hooks_of(*h.node).pre_hooks.erase(id);
         hooks_of(*h.node).post_hooks.erase(id);

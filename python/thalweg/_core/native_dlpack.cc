@@ -1,4 +1,5 @@
-// DLPack both ways (https://dmlc.github.io/dlpack/latest/): tensors shared with other libraries without a copy.
+// DLPack both ways (https://dmlc.github.io/dlpack/latest/): tensors shared with other libraries without a
+// copy.
 #include <pybind11/stl.h>
 
 #include "native.h"
@@ -43,19 +44,23 @@ DLDataType to_dl(DType dtype) {
   if (dtype == DType::kUInt8) return {1, 8, 1};
   if (dtype == DType::kBFloat16) return {4, 16, 1};
   switch (kind_of(dtype)) {
-    case DTypeKind::kInt: return {0, bits, 1};
-    case DTypeKind::kFloat: return {2, bits, 1};
-    default: return {5, bits, 1};
+    case DTypeKind::kInt:
+      return {0, bits, 1};
+    case DTypeKind::kFloat:
+      return {2, bits, 1};
+    default:
+      return {5, bits, 1};
   }
 }
 
 DType from_dl(DLDataType type) {
   for (int i = 0; i < kDTypeCount; i++) {
     DLDataType candidate = to_dl(static_cast<DType>(i));
-    if (candidate.code == type.code && candidate.bits == type.bits && type.lanes == 1) return static_cast<DType>(i);
+    if (candidate.code == type.code && candidate.bits == type.bits && type.lanes == 1)
+      return static_cast<DType>(i);
   }
-  TW_FAIL(kType, "from_dlpack: element type (code ", static_cast<int>(type.code), ", ", static_cast<int>(type.bits),
-          " bits, ", type.lanes, " lanes) is not supported");
+  TW_FAIL(kType, "from_dlpack: element type (code ", static_cast<int>(type.code), ", ",
+          static_cast<int>(type.bits), " bits, ", type.lanes, " lanes) is not supported");
 }
 
 struct Exported {
@@ -65,13 +70,19 @@ struct Exported {
 };
 
 pb::capsule export_tensor(const Tensor& tensor) {
-  TW_CHECK(!tensor->needs_grad(), kRuntime, "__dlpack__: a tensor that requires grad cannot be shared; detach() it");
+  TW_CHECK(!tensor->needs_grad(), kRuntime,
+           "__dlpack__: a tensor that requires grad cannot be shared; detach() it");
   auto* e = new Exported;
   e->tensor = tensor;
   e->shape.assign(tensor->sizes.begin(), tensor->sizes.end());
   e->strides.assign(tensor->strides.begin(), tensor->strides.end());
-  e->managed.dl_tensor = {tensor->data(), {kCpu, 0}, static_cast<int32_t>(tensor->rank()), to_dl(tensor->dtype),
-                          e->shape.data(), e->strides.data(), 0};
+  e->managed.dl_tensor = {tensor->data(),
+                          {kCpu, 0},
+                          static_cast<int32_t>(tensor->rank()),
+                          to_dl(tensor->dtype),
+                          e->shape.data(),
+                          e->strides.data(),
+                          0};
   e->managed.manager_ctx = e;
   e->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Exported*>(self->manager_ctx); };
   return pb::capsule(&e->managed, "dltensor", [](PyObject* object) {
@@ -87,8 +98,8 @@ Tensor import_tensor(const pb::capsule& capsule) {
            "from_dlpack: the capsule is no DLPack tensor or was taken before");
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   const DLTensor& source = managed->dl_tensor;
-  TW_CHECK(source.device.device_type == kCpu, kDevice, "from_dlpack: only CPU memory is supported, got device type ",
-           source.device.device_type);
+  TW_CHECK(source.device.device_type == kCpu, kDevice,
+           "from_dlpack: only CPU memory is supported, got device type ", source.device.device_type);
   DType dtype = from_dl(source.dtype);
   ir::Geometry geometry;
   geometry.sizes.append(source.shape, source.shape + source.ndim);
@@ -106,8 +117,9 @@ Tensor import_tensor(const pb::capsule& capsule) {
     if (managed->deleter) managed->deleter(managed);
   };
   Tensor result(new eager::TensorImpl);
-  result->storage = make_ref<eager::Storage>(device::Device{}, static_cast<char*>(source.data) + source.byte_offset,
-                                             static_cast<size_t>(span * size_of(dtype)), release);
+  result->storage =
+      make_ref<eager::Storage>(device::Device{}, static_cast<char*>(source.data) + source.byte_offset,
+                               static_cast<size_t>(span * size_of(dtype)), release);
   result->dtype = dtype;
   result->set_geometry(std::move(geometry));
   return result;

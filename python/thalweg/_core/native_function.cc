@@ -37,7 +37,8 @@ class PythonNode final : public eager::Node {
       ir::Value value(grad);
       if (value->sizes != wanted.sizes) {
         TW_CHECK(value->rank() >= static_cast<int64_t>(wanted.sizes.size()), kRuntime, name_,
-                 ": backward returned a gradient of shape ", value->sizes, " for an input of shape ", wanted.sizes);
+                 ": backward returned a gradient of shape ", value->sizes, " for an input of shape ",
+                 wanted.sizes);
         value = ir::op<"sum_to_size">(value, wanted.sizes);
       }
       if (value->dtype != wanted.dtype) value = ir::op<"cast">(value, wanted.dtype);
@@ -104,7 +105,8 @@ void bind_function(pb::module_& m) {
       .def(pb::init([](const std::vector<Tensor>& tensors, const std::vector<bool>& are_outputs) {
         SavedList list;
         for (size_t i = 0; i < tensors.size(); i++)
-          list.items.push_back(tensors[i] ? eager::SavedTensor(tensors[i], are_outputs[i]) : eager::SavedTensor());
+          list.items.push_back(tensors[i] ? eager::SavedTensor(tensors[i], are_outputs[i])
+                                          : eager::SavedTensor());
         return list;
       }))
       .def("unpack", [](const SavedList& list, const pb::object& owner) {

@@ -22,18 +22,30 @@ namespace {
 // Numbers of NumPy's array interface, e.g. "<f4".
 const char* numpy_code(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return "?";
-    case DType::kUInt8: return "u1";
-    case DType::kInt8: return "i1";
-    case DType::kInt16: return "i2";
-    case DType::kInt32: return "i4";
-    case DType::kInt64: return "i8";
-    case DType::kFloat16: return "f2";
-    case DType::kFloat32: return "f4";
-    case DType::kFloat64: return "f8";
-    case DType::kComplex64: return "c8";
-    case DType::kComplex128: return "c16";
-    default: TW_FAIL(kType, "numpy: NumPy has no dtype for ", dtype, "; convert it first");
+    case DType::kBool:
+      return "?";
+    case DType::kUInt8:
+      return "u1";
+    case DType::kInt8:
+      return "i1";
+    case DType::kInt16:
+      return "i2";
+    case DType::kInt32:
+      return "i4";
+    case DType::kInt64:
+      return "i8";
+    case DType::kFloat16:
+      return "f2";
+    case DType::kFloat32:
+      return "f4";
+    case DType::kFloat64:
+      return "f8";
+    case DType::kComplex64:
+      return "c8";
+    case DType::kComplex128:
+      return "c16";
+    default:
+      TW_FAIL(kType, "numpy: NumPy has no dtype for ", dtype, "; convert it first");
   }
 }
 
@@ -46,7 +58,8 @@ DType dtype_of_array(const pb::array& array) {
     const char expected[] = {'b', 'u', 'i', 'i', 'i', 'i', 'f', 'f', 'f', 'f', 'c', 'c'};
     if (expected[i] == kind) return dtype;
   }
-  TW_FAIL(kType, "from_numpy: arrays of dtype ", pb::str(array.dtype()).cast<std::string>(), " are not supported");
+  TW_FAIL(kType, "from_numpy: arrays of dtype ", pb::str(array.dtype()).cast<std::string>(),
+          " are not supported");
 }
 
 pb::array to_numpy(const pb::object& object) {
@@ -70,7 +83,8 @@ Tensor from_numpy(const pb::array& array) {
   int64_t size = size_of(dtype), span = 1;
   for (int i = 0; i < array.ndim(); i++) {
     int64_t stride = array.strides(i);
-    TW_CHECK(stride >= 0, kValue, "from_numpy: arrays with negative strides are not supported; copy() the array");
+    TW_CHECK(stride >= 0, kValue,
+             "from_numpy: arrays with negative strides are not supported; copy() the array");
     TW_CHECK(stride % size == 0, kValue, "from_numpy: strides must be multiples of the element size");
     geometry.sizes.push_back(array.shape(i));
     geometry.strides.push_back(stride / size);
@@ -103,7 +117,8 @@ template <class T>
 T element_of(const Scalar& scalar, DType dtype) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     constexpr double kHighest = static_cast<double>(std::numeric_limits<T>::max());
-    constexpr double kLowest = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -kHighest;
+    constexpr double kLowest =
+        std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -kHighest;
     // The largest int64 is no double: what rounds up to 2^63 does not fit.
     bool fits = scalar.is_integral() && sizeof(T) == 8;
     if (!fits) {
@@ -113,7 +128,8 @@ T element_of(const Scalar& scalar, DType dtype) {
     TW_CHECK(fits, kRuntime, "tensor: ", scalar, " does not fit the dtype ", dtype);
   }
   if constexpr (!is_complex_type<T>)
-    TW_CHECK(scalar.kind() != DTypeKind::kComplex, kRuntime, "tensor: a complex number does not fit the dtype ", dtype);
+    TW_CHECK(scalar.kind() != DTypeKind::kComplex, kRuntime,
+             "tensor: a complex number does not fit the dtype ", dtype);
   return scalar.to<T>();
 }
 
@@ -124,8 +140,8 @@ Tensor from_values(const pb::list& values, const std::vector<int64_t>& shape, st
   DTypeKind kind = values.empty() ? DTypeKind::kFloat : DTypeKind::kBool;
   for (pb::handle value : values) {
     PyObject* object = value.ptr();
-    bool number = PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object) ||
-                  PyIndex_Check(object);
+    bool number = PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
+                  PyComplex_Check(object) || PyIndex_Check(object);
     TW_CHECK(number, kType, "tensor: a number is wanted, got ", Py_TYPE(object)->tp_name);
     if (PyIndex_Check(object) && !PyLong_Check(object)) {
       scalars.push_back(Scalar(pb::int_(pb::reinterpret_borrow<pb::object>(value)).cast<int64_t>()));
@@ -145,17 +161,22 @@ Tensor from_values(const pb::list& values, const std::vector<int64_t>& shape, st
 pb::object item(const Tensor& tensor) {
   Scalar value = eager::item(*tensor);
   switch (value.kind()) {
-    case DTypeKind::kBool: return pb::bool_(value.to_bool());
-    case DTypeKind::kInt: return pb::int_(value.to_int());
-    case DTypeKind::kFloat: return pb::float_(value.to_double());
-    default: return pb::reinterpret_steal<pb::object>(
-        PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag()));
+    case DTypeKind::kBool:
+      return pb::bool_(value.to_bool());
+    case DTypeKind::kInt:
+      return pb::int_(value.to_int());
+    case DTypeKind::kFloat:
+      return pb::float_(value.to_double());
+    default:
+      return pb::reinterpret_steal<pb::object>(
+          PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag()));
   }
 }
 
 pb::object to_list(const eager::TensorImpl& tensor, const char* data, int64_t dim) {
   if (dim == tensor.rank()) {
-    Tensor one = eager::alias(tensor, {{}, {}, (data - static_cast<char*>(tensor.storage->data())) / size_of(tensor.dtype)});
+    Tensor one = eager::alias(
+        tensor, {{}, {}, (data - static_cast<char*>(tensor.storage->data())) / size_of(tensor.dtype)});
     return item(one);
   }
   pb::list result(tensor.sizes[dim]);
@@ -165,24 +186,25 @@ pb::object to_list(const eager::TensorImpl& tensor, const char* data, int64_t di
 }
 
 pb::bytes to_bytes(const Tensor& tensor) {
-  Tensor dense = tensor->contiguous ? tensor : eager::as_tensor(ir::op<"clone">(ir::Value(eager::alias(*tensor))));
+  Tensor dense =
+      tensor->contiguous ? tensor : eager::as_tensor(ir::op<"clone">(ir::Value(eager::alias(*tensor))));
   return pb::bytes(static_cast<const char*>(dense->data()), dense->count() * size_of(dense->dtype));
 }
 
 Tensor from_bytes(const pb::bytes& data, const std::vector<int64_t>& size, DType dtype) {
   Tensor result = eager::empty(Dims(size.begin(), size.end()), dtype);
   std::string_view view(data);
-  TW_CHECK(static_cast<int64_t>(view.size()) == result->count() * size_of(dtype), kValue, "from_bytes: ",
-           result->count() * size_of(dtype), " bytes are wanted, got ", view.size());
+  TW_CHECK(static_cast<int64_t>(view.size()) == result->count() * size_of(dtype), kValue,
+           "from_bytes: ", result->count() * size_of(dtype), " bytes are wanted, got ", view.size());
   std::memcpy(result->data(), view.data(), view.size());
   return result;
 }
 
-void set_geometry(const Tensor& tensor, const Tensor& source, int64_t offset, const std::vector<int64_t>& size,
-                  const std::vector<int64_t>& stride) {
+void set_geometry(const Tensor& tensor, const Tensor& source, int64_t offset,
+                  const std::vector<int64_t>& size, const std::vector<int64_t>& stride) {
   ir::Geometry geometry{Dims(size.begin(), size.end()), Dims(stride.begin(), stride.end()), offset};
-  TW_CHECK(size.size() == stride.size(), kValue, "set_: size and stride must have one length, got ", size, " and ",
-           stride);
+  TW_CHECK(size.size() == stride.size(), kValue, "set_: size and stride must have one length, got ", size,
+           " and ", stride);
   eager::check_window(*source->storage, geometry, tensor->dtype, "set_");
   tensor->storage = source->storage;
   tensor->set_geometry(std::move(geometry));
@@ -199,25 +221,25 @@ void bind_memory(pb::module_& m) {
   });
   m.def("to_numpy", to_numpy);
   m.def("from_numpy", from_numpy);
-  m.def("from_scalar", [](const pb::object& number, DType dtype) {
-    return eager::scalar_tensor(to_scalar(number), dtype);
-  });
+  m.def("from_scalar",
+        [](const pb::object& number, DType dtype) { return eager::scalar_tensor(to_scalar(number), dtype); });
   m.def("from_values", from_values);
   m.def("empty", [](const std::vector<int64_t>& size, DType dtype) {
     return eager::empty(Dims(size.begin(), size.end()), dtype);
   });
-  m.def("empty_strided", [](const std::vector<int64_t>& size, const std::vector<int64_t>& stride, DType dtype) {
-    TW_CHECK(size.size() == stride.size(), kValue, "empty_strided: size and stride must have one length");
-    ir::Geometry window{Dims(size.begin(), size.end()), Dims(stride.begin(), stride.end()), 0};
-    int64_t span = 1, reach = 0;
-    for (size_t i = 0; i < size.size(); i++)
-      TW_CHECK(stride[i] >= 0 && !__builtin_mul_overflow(size[i] - 1, stride[i], &reach) &&
-                   !__builtin_add_overflow(span, reach, &span),
-               kValue, "empty_strided: strides that memory can hold are wanted, got ", stride);
-    Tensor flat = eager::empty({numel(window.sizes) ? span : 0}, dtype);
-    flat->set_geometry(std::move(window));
-    return flat;
-  });
+  m.def(
+      "empty_strided", [](const std::vector<int64_t>& size, const std::vector<int64_t>& stride, DType dtype) {
+        TW_CHECK(size.size() == stride.size(), kValue, "empty_strided: size and stride must have one length");
+        ir::Geometry window{Dims(size.begin(), size.end()), Dims(stride.begin(), stride.end()), 0};
+        int64_t span = 1, reach = 0;
+        for (size_t i = 0; i < size.size(); i++)
+          TW_CHECK(stride[i] >= 0 && !__builtin_mul_overflow(size[i] - 1, stride[i], &reach) &&
+                       !__builtin_add_overflow(span, reach, &span),
+                   kValue, "empty_strided: strides that memory can hold are wanted, got ", stride);
+        Tensor flat = eager::empty({numel(window.sizes) ? span : 0}, dtype);
+        flat->set_geometry(std::move(window));
+        return flat;
+      });
   m.def("to_bytes", to_bytes);
   m.def("from_bytes", from_bytes);
   m.def("item", item);
@@ -232,9 +254,8 @@ void bind_memory(pb::module_& m) {
     ir::Values values(tensors.begin(), tensors.end());
     return eager::result_type(values);
   });
-  m.def("number_operand", [](const pb::object& number) {
-    return eager::as_tensor(eager::number_operand(to_scalar(number)));
-  });
+  m.def("number_operand",
+        [](const pb::object& number) { return eager::as_tensor(eager::number_operand(to_scalar(number))); });
 }
 
 }  // namespace tw::py

@@ -30,9 +30,8 @@ void bind_random(pb::module_& m) {
       .def(pb::init([](uint64_t seed) { return GeneratorHandle{make_ref<Generator>(seed)}; }))
       .def("seed", [](const GeneratorHandle& h) { return h.generator->seed(); })
       .def("draws", [](const GeneratorHandle& h) { return h.generator->draws(); })
-      .def("set_state", [](const GeneratorHandle& h, uint64_t seed, uint64_t draws) {
-        h.generator->set_state(seed, draws);
-      })
+      .def("set_state", [](const GeneratorHandle& h, uint64_t seed,
+                           uint64_t draws) { h.generator->set_state(seed, draws); })
       .def("capsule", [](const GeneratorHandle& h) { return handle_capsule(h.generator); });
   m.def("default_generator", [] { return GeneratorHandle{Ref<Generator>(&eager::default_generator())}; });
 }

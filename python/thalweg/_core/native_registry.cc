@@ -11,8 +11,8 @@ namespace {
 
 pybind11::list exposures(unsigned bits) {
   static const std::pair<unsigned, const char*> names[] = {
-      {ir::kFunction, "function"}, {ir::kMethod, "method"},   {ir::kNnFunctional, "nn.functional"},
-      {ir::kInplace, "inplace"},   {ir::kLinalg, "linalg"},   {ir::kSpecial, "special"}};
+      {ir::kFunction, "function"}, {ir::kMethod, "method"}, {ir::kNnFunctional, "nn.functional"},
+      {ir::kInplace, "inplace"},   {ir::kLinalg, "linalg"}, {ir::kSpecial, "special"}};
   pybind11::list result;
   for (auto [bit, name] : names)
     if (bits & bit) result.append(name);
@@ -40,21 +40,25 @@ pybind11::dict describe(const ir::OpDef& def) {
   d["visible_outputs"] = def.visible_outputs;
   d["random"] = def.random_key_offset >= 0;
   pybind11::list params;
-  for (const ir::Param& param : def.schema.params) params.append(pybind11::make_tuple(param.name, param.type_text));
+  for (const ir::Param& param : def.schema.params)
+    params.append(pybind11::make_tuple(param.name, param.type_text));
   d["params"] = params;
-  d["outputs"] = std::vector<std::string>(def.schema.outputs.begin(),
-                                          def.schema.outputs.begin() + def.visible_outputs);
+  d["outputs"] =
+      std::vector<std::string>(def.schema.outputs.begin(), def.schema.outputs.begin() + def.visible_outputs);
   return d;
 }
 
 }  // namespace
 
 void bind_registry(pybind11::module_& m) {
-  m.def("registry", [] {
-    pybind11::list result;
-    for (const auto& def : ir::registry().all()) result.append(describe(*def));
-    return result;
-  }, "All ops, as dicts.");
+  m.def(
+      "registry",
+      [] {
+        pybind11::list result;
+        for (const auto& def : ir::registry().all()) result.append(describe(*def));
+        return result;
+      },
+      "All ops, as dicts.");
 }
 
 }  // namespace tw::py

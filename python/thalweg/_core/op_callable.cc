@@ -10,8 +10,7 @@ namespace tw::py {
 namespace {
 
 struct OpObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   OpInfo* info;
   PyTypeObject* result_type;  // of several outputs; null for one
   bool inplace;
@@ -121,9 +120,12 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
 PyObject* sbp_object(const sbp::Sbp& sbp) {
   const char* reduces[] = {"sum", "max", "min"};
   switch (sbp.kind) {
-    case sbp::Kind::kBroadcast: return Py_BuildValue("(s)", "B");
-    case sbp::Kind::kSplit: return Py_BuildValue("(siL)", "S", sbp.dim, static_cast<long long>(sbp.unit));
-    default: return Py_BuildValue("(ss)", "P", reduces[static_cast<int>(sbp.reduce)]);
+    case sbp::Kind::kBroadcast:
+      return Py_BuildValue("(s)", "B");
+    case sbp::Kind::kSplit:
+      return Py_BuildValue("(siL)", "S", sbp.dim, static_cast<long long>(sbp.unit));
+    default:
+      return Py_BuildValue("(ss)", "P", reduces[static_cast<int>(sbp.reduce)]);
   }
 }
 
@@ -137,8 +139,8 @@ PyObject* sbp_list(const std::vector<sbp::Sbp>& list) {
   return result;
 }
 
-// op.signatures(args...): the layouts on one axis that the op accepts for these arguments, as a list of (inputs,
-// outputs), each a list of ("B",), ("S", dim, unit) or ("P", reduction).
+// op.signatures(args...): the layouts on one axis that the op accepts for these arguments, as a list of
+// (inputs, outputs), each a list of ("B",), ("S", dim, unit) or ("P", reduction).
 PyObject* op_signatures(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names) {
   auto& op = *reinterpret_cast<OpObject*>(self);
   try {

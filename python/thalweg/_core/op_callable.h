@@ -10,7 +10,8 @@ bool init_op_type();
 // A new op object; `inplace` is the name_ form, which writes into its first argument and returns it.
 PyObject* make_op(const ir::OpDef& def, bool inplace);
 
-// a OP b for Python's operators: new reference, Py_NotImplemented where an operand is neither tensor nor number.
+// a OP b for Python's operators: new reference, Py_NotImplemented where an operand is neither tensor nor
+// number.
 PyObject* call_binary(const ir::OpDef* def, PyObject* a, PyObject* b, bool inplace);
 PyObject* call_unary(const ir::OpDef* def, PyObject* a);
 

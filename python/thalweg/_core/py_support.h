@@ -1,7 +1,7 @@
 // What both binding modules share: how a Tensor crosses into Python and how errors do.
 //
-// A Python Tensor holds one tw::eager::Tensor at a fixed offset. _tensor owns the type and publishes type and offset;
-// _native reads them from the capsule thalweg._core._tensor._api.
+// A Python Tensor holds one tw::eager::Tensor at a fixed offset. _tensor owns the type and publishes type and
+// offset; _native reads them from the capsule thalweg._core._tensor._api.
 #pragma once
 
 #include <Python.h>

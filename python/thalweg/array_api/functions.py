@@ -207,20 +207,23 @@ def _cumulate(name: str, x: Tensor, axis: int | None, dtype: dtype | None, inclu
     return tw.cat([tw.full(shape, start, dtype=result.dtype), result], axis)
 
 
-def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
-                   include_initial: bool = False) -> Tensor:
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None, include_initial: bool = False
+) -> Tensor:
     """The sums of all elements up to each."""
     return _cumulate("cumsum", x, axis, dtype, include_initial, 0)
 
 
-def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
-                    include_initial: bool = False) -> Tensor:
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None, include_initial: bool = False
+) -> Tensor:
     """The products of all elements up to each."""
     return _cumulate("cumprod", x, axis, dtype, include_initial, 1)
 
 
-def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None,
-         append: Tensor | None = None) -> Tensor:
+def diff(
+    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """The differences of neighbours along an axis, n times."""
     parts = [part for part in (prepend, x, append) if part is not None]
     result = tw.cat(parts, axis) if len(parts) > 1 else x

@@ -34,8 +34,16 @@ def _fill_out(result: Tensor, out: Tensor | None) -> Tensor:
 
 
 @export(function=True)
-def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: DType | None = None, device: Any = None,
-           requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def arange(
+    *args: Any,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
 
     Whole numbers give int64, others the default float.
@@ -76,8 +84,15 @@ def arange(*args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: DT
 
 
 @export(function=True, name="range")
-def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None,
-           requires_grad: bool = False) -> Tensor:
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """arange with the end included, in the default float."""
     if end is None:
         raise TypeError("range: an end is wanted")
@@ -108,8 +123,16 @@ def _check_ends(name: str, start: Any, end: Any, steps: Any) -> None:
 
 
 @export(function=True)
-def linspace(start: Any, end: Any, steps: int, *, dtype: DType | None = None, device: Any = None,
-             requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """`steps` evenly spaced numbers from start to end, both included.
 
     >>> import thalweg as tw
@@ -126,8 +149,17 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: DType | None = None, de
 
 
 @export(function=True)
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: Any = None,
-             requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """`base` raised to evenly spaced powers from start to end, both included."""
     _check_ends("logspace", start, end, steps)
     check_device(device, "logspace")
@@ -142,8 +174,15 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: DTy
 
 
 @export(function=True)
-def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
-        out: Tensor | None = None) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """An n x m (n x n) matrix with ones on its diagonal and zeros elsewhere."""
     check_device(device, "eye")
     m = n if m is None else m
@@ -241,8 +280,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @export(function=True, method=True)
-def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
-                  step: int = 1) -> Tensor:
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """input with src at positions start, start + step, ... below end of a dim."""
     last = input.shape[wrap_dim("slice_scatter", dim, input.ndim)] if end is None else end
     return _written(input, lambda x: ops.slice(x, dim, start or 0, last, step), src, "slice_scatter")

@@ -81,8 +81,7 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return _masked_scatter(input, mask, source, True)
 
 
-def _scatter(input: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None,
-             inplace: bool) -> Tensor:
+def _scatter(input: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None, inplace: bool) -> Tensor:
     if (src is None) == (value is None):
         raise TypeError("scatter: exactly one of src and value is wanted")
     if reduce is not None and reduce not in ("add", "multiply"):
@@ -93,8 +92,9 @@ def _scatter(input: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduc
 
 
 @export(function=True, method=True)
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-            reduce: str | None = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """input with src (or one value) written at the places that index names along dim.
 
     For dim 0: result[index[i][j]][j] = src[i][j]. With reduce "add" or "multiply" src is added to, or multiplied with,
@@ -110,14 +110,16 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 
 @export(method=True)
-def scatter_(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-             reduce: str | None = None) -> Tensor:
+def scatter_(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """scatter in place."""
     return _scatter(input, dim, index, src, value, reduce, True)
 
 
-def _scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool,
-                    inplace: bool) -> Tensor:
+def _scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, inplace: bool
+) -> Tensor:
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce}")
     return op("scatter_elements", inplace)(input, dim, index, src, reduce, include_self)
@@ -136,8 +138,9 @@ def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 @export(function=True, method=True)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                   include_self: bool = True) -> Tensor:
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """src reduced ("sum", "prod", "mean", "amax", "amin") into the places of input that index names along dim.
 
     Without include_self what lay there takes no part, where anything comes.
@@ -146,8 +149,9 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 @export(method=True)
-def scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                    include_self: bool = True) -> Tensor:
+def scatter_reduce_(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """scatter_reduce in place."""
     return _scatter_reduce(input, dim, index, src, reduce, include_self, True)
 
@@ -193,8 +197,9 @@ def _check_source(name: str, input: Tensor, dim: int, index: Tensor, source: Ten
         )
 
 
-def _index_write(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool,
-                 inplace: bool) -> Tensor:
+def _index_write(
+    name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, inplace: bool
+) -> Tensor:
     dim = _checked_dim_index(name, input, dim, index)
     _check_source(name, input, dim, index, source)
     if input.ndim == 0:
@@ -267,8 +272,9 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return _index_fill(input, dim, index, value, True)
 
 
-def _index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool,
-                  inplace: bool) -> Tensor:
+def _index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, inplace: bool
+) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce: reduce must be prod, mean, amax or amin, got {reduce}")
     dim = _checked_dim_index("index_reduce", input, dim, index)
@@ -281,15 +287,17 @@ def _index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce
 
 
 @export(function=True, method=True)
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
-                 include_self: bool = True) -> Tensor:
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """The slices of source reduced ("prod", "mean", "amax", "amin") into the positions of dim that index names."""
     return _index_reduce(input, dim, index, source, reduce, include_self, False)
 
 
 @export(method=True)
-def index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
-                  include_self: bool = True) -> Tensor:
+def index_reduce_(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """index_reduce in place."""
     return _index_reduce(input, dim, index, source, reduce, include_self, True)
 

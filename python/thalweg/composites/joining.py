@@ -25,8 +25,9 @@ def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, 
 
 
 @export(function=True)
-def concatenate(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None,
-                out: Tensor | None = None) -> Tensor:
+def concatenate(
+    tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
+) -> Tensor:
     """cat under another name."""
     return ops.cat(tensors, _given("concatenate", dim, axis), out=out)
 
@@ -186,8 +187,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @export(function=True, method=True)
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, *, indices: Any = None,
-                 sections: Any = None) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: Any, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
     """Views along a dim: so many of nearly one size, the first ones larger, or cut before the given positions."""
     cuts = indices_or_sections if indices is None and sections is None else indices if sections is None else sections
     if input.ndim == 0:

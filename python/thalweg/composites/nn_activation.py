@@ -111,8 +111,9 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @export(function=True, nn=True)
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
-          inplace: bool = False) -> Tensor:
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
     """leaky_relu with slopes drawn from [lower, upper) in training, and their mean otherwise."""
     if lower > upper:
         raise ValueError(f"rrelu: lower must not be above upper, got {lower} and {upper}")

@@ -17,11 +17,13 @@ def reduction_name(reduction: str, size_average: bool | None, reduce: bool | Non
     return "sum" if size_average is False else "mean"
 
 
-def _with_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str,
-                        label_smoothing: float) -> Tensor:
+def _with_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
     if target.shape != input.shape:
-        raise ValueError(f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got "
-                         f"{list(target.shape)}")
+        raise ValueError(
+            f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got {list(target.shape)}"
+        )
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
     dim = 1 if input.ndim > 1 else 0
@@ -37,9 +39,16 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, re
 
 
 @export(nn=True)
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy between softmax(input) over the classes and a target.
 
     input: [classes], [N, classes] or [N, classes, d1, ...]; target: class indices without the classes' dim, or
@@ -58,8 +67,15 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
 
 @export(nn=True)
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log-likelihood of class indices under log-probabilities; shapes as in cross_entropy.
 
     Raises:
@@ -77,9 +93,15 @@ def _lengths(lengths: Tensor | Sequence[int] | int) -> list[int]:
 
 
 @export(nn=True)
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
-             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
-             zero_infinity: bool = False) -> Tensor:
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """The connectionist temporal classification loss.
 
     log_probs: [T, N, C] or [T, C], logarithms of probabilities; targets: [N, S] or all targets one after the other.
@@ -104,10 +126,17 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
 
 
 @export(function=True, name="ctc_loss")
-def ctc_loss_function(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
-                      target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int | str = 1,
-                      zero_infinity: bool = False) -> Tensor:
+def ctc_loss_function(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: int | str = 1,
+    zero_infinity: bool = False,
+) -> Tensor:
     """nn.functional.ctc_loss, where reduction may be torch.ctc_loss's number: 0 none, 1 mean, 2 sum."""
     names = {0: "none", 1: "mean", 2: "sum"}
-    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, names.get(reduction, reduction),
-                    zero_infinity)
+    return ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, names.get(reduction, reduction), zero_infinity
+    )

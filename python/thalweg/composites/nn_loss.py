@@ -50,24 +50,42 @@ def _weighted(loss: Tensor, weight: Tensor | None, input: Tensor, reduction: str
 
 
 @export(nn=True)
-def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-             weight: Tensor | None = None) -> Tensor:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """(input - target)^2."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     return _weighted((input - target).square(), weight, input, reduction, "mse_loss")
 
 
 @export(nn=True)
-def l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-            weight: Tensor | None = None) -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """|input - target|."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     return _weighted((input - target).abs(), weight, input, reduction, "l1_loss")
 
 
 @export(nn=True)
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
-                   reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) where d = |input - target| is below beta, else d - beta / 2.
 
     Raises:
@@ -83,8 +101,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, red
 
 
 @export(nn=True)
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
-               weight: Tensor | None = None) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d^2 / 2 where d = |input - target| is at most delta, else delta (d - delta / 2).
 
     Raises:
@@ -101,8 +120,14 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 
 @export(nn=True)
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
-                         reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), the logarithms limited to -100.
 
     Raises:
@@ -110,8 +135,9 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         RuntimeError: an input outside [0, 1].
     """
     if target.shape != input.shape:
-        raise ValueError(f"binary_cross_entropy: target must have the input's shape {tuple(input.shape)}, "
-                         f"got {tuple(target.shape)}")
+        raise ValueError(
+            f"binary_cross_entropy: target must have the input's shape {tuple(input.shape)}, got {tuple(target.shape)}"
+        )
     if any_true((input.detach() < 0) | (input.detach() > 1)):
         raise RuntimeError("binary_cross_entropy: the input must be in [0, 1]")
     loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
@@ -121,17 +147,25 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 
 @export(nn=True)
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                     size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-                                     pos_weight: Tensor | None = None) -> Tensor:
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the term of positive targets.
 
     Raises:
         ValueError: shapes that differ.
     """
     if target.shape != input.shape:
-        raise ValueError(f"binary_cross_entropy_with_logits: target must have the input's shape {tuple(input.shape)}, "
-                         f"got {tuple(target.shape)}")
+        raise ValueError(
+            f"binary_cross_entropy_with_logits: target must have the input's shape {tuple(input.shape)}, "
+            f"got {tuple(target.shape)}"
+        )
     positive = ops.logsigmoid(input)
     if pos_weight is not None:
         positive = positive * ((pos_weight - 1) * target + 1)
@@ -142,8 +176,14 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 
 @export(nn=True)
-def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-           log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """target (log(target) - input): input holds logarithms, target does where log_target says so."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
@@ -153,9 +193,16 @@ def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Fla
 
 
 @export(nn=True, function=True)
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
-                     size_average: Flag = None, eps: float = 1e-8, reduce: Flag = None,
-                     reduction: str = "mean") -> Tensor:
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Flag = None,
+    eps: float = 1e-8,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution of rate exp(input), or input itself.
 
     full adds Stirling's approximation of log(target!) for targets above 1.
@@ -176,16 +223,19 @@ def _variance(var: Any, input: Tensor) -> Tensor:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         elif not (input.shape[:-1] == var.shape[:-1] and var.ndim and var.shape[-1] == 1):
-            raise ValueError(f"gaussian_nll_loss: var of shape {tuple(var.shape)} does not fit the input of shape "
-                             f"{tuple(input.shape)}")
+            raise ValueError(
+                f"gaussian_nll_loss: var of shape {tuple(var.shape)} does not fit the input of shape "
+                f"{tuple(input.shape)}"
+            )
     if any_true(var.detach() < 0):
         raise ValueError("gaussian_nll_loss: var must not be negative")
     return var
 
 
 @export(nn=True)
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Tensor:
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
     """The negative log likelihood of targets under a normal distribution of mean `input` and variance `var`.
 
     Variances below eps count as eps; the gradient of var takes no notice of that.
@@ -199,16 +249,23 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
 
 
 @export(nn=True)
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
-                     reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
+) -> Tensor:
     """log(1 + exp(-target input)) for targets 1 and -1."""
     loss = -ops.logsigmoid(target * input)
     return reduced(loss, legacy_reduction(size_average, reduce, reduction), "soft_margin_loss")
 
 
 @export(nn=True)
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean over classes of binary_cross_entropy_with_logits."""
     loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
     if weight is not None:

@@ -24,8 +24,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 @export(nn=True, function=True)
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Flag = None,
-                         reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1."""
     apart = ops.where(target != 1, (margin - input).clamp(min=0), 0.0)
     together = ops.where(target != -1, input, 0.0)
@@ -33,23 +39,41 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 
 @export(nn=True, function=True)
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
-                        reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, -target (input1 - input2) + margin)."""
     if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(f"margin_ranking_loss: the ranks must agree, got shapes {tuple(input1.shape)}, "
-                           f"{tuple(input2.shape)} and {tuple(target.shape)}")
+        raise RuntimeError(
+            f"margin_ranking_loss: the ranks must agree, got shapes {tuple(input1.shape)}, "
+            f"{tuple(input2.shape)} and {tuple(target.shape)}"
+        )
     loss = (-target * (input1 - input2) + margin).clamp(min=0)
     return reduced(loss, legacy_reduction(size_average, reduce, reduction), "margin_ranking_loss")
 
 
 @export(nn=True, function=True)
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-                          size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos of the inputs (N, D) where the target (N) is 1, max(0, cos - margin) where it is -1."""
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input1.ndim != input2.ndim:
-        raise RuntimeError(f"cosine_embedding_loss: inputs (N, D) and targets (N), or (D) and (), are wanted, got "
-                           f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}")
+        raise RuntimeError(
+            f"cosine_embedding_loss: inputs (N, D) and targets (N), or (D) and (), are wanted, got "
+            f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
+        )
     # The squares are kept off 0, so that zero vectors have a gradient.
     squares = (input1.square().sum(-1) + 1e-12) * (input2.square().sum(-1) + 1e-12)
     cosine = (input1 * input2).sum(-1) / squares.sqrt()
@@ -58,9 +82,16 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
 
 @export(nn=True)
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-                                      margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance d, pairwise_distance() if None.
 
     swap takes the smaller of d(anchor, negative) and d(positive, negative). Balntas et al., BMVC 2016.
@@ -68,8 +99,10 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     if margin <= 0:
         raise ValueError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(f"triplet_margin_loss: the ranks must agree, got shapes {tuple(anchor.shape)}, "
-                           f"{tuple(positive.shape)} and {tuple(negative.shape)}")
+        raise RuntimeError(
+            f"triplet_margin_loss: the ranks must agree, got shapes {tuple(anchor.shape)}, "
+            f"{tuple(positive.shape)} and {tuple(negative.shape)}"
+        )
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -78,13 +111,28 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
 
 @export(nn=True, function=True)
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-                        eps: float = 1e-6, swap: bool = False, size_average: Flag = None, reduce: Flag = None,
-                        reduction: str = "mean") -> Tensor:
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """triplet_margin_with_distance_loss for the p-norm of differences."""
     return triplet_margin_with_distance_loss(
-        anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps), margin=margin,
-        swap=swap, reduction=legacy_reduction(size_average, reduce, reduction))
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=legacy_reduction(size_average, reduce, reduction),
+    )
 
 
 def _classes(size: int) -> Tensor:
@@ -94,13 +142,22 @@ def _classes(size: int) -> Tensor:
 def _check_classes(input: Tensor, target: Tensor, name: str, per_class: bool) -> None:
     wanted = input.shape if per_class else input.shape[:-1]
     if input.ndim not in (1, 2) or (target.shape != wanted and not (input.ndim == 1 and target.numel() == 1)):
-        raise RuntimeError(f"{name}: the target of shape {tuple(target.shape)} does not fit the input of shape "
-                           f"{tuple(input.shape)}")
+        raise RuntimeError(
+            f"{name}: the target of shape {tuple(target.shape)} does not fit the input of shape {tuple(input.shape)}"
+        )
 
 
 @export(nn=True)
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-                      size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean over classes j other than the target y of weight[y] max(0, margin - input[y] + input[j])^p.
 
     Raises:
@@ -125,8 +182,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 
 @export(nn=True)
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
-                           reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
+) -> Tensor:
     """The sum over labels y and classes j that are no label of max(0, 1 - input[y] + input[j]), over all classes.
 
     A row of target lists the labels, and ends at the first -1.

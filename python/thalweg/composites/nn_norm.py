@@ -16,12 +16,15 @@ def _per_channel(value: Tensor, like: Tensor) -> Tensor:
     return value.reshape([1, -1] + [1] * (like.ndim - 2))
 
 
-def _apply_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None,
-                   eps: float) -> Tensor:
+def _apply_running(
+    input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
     """(input - mean) / √(var + eps) · weight + bias, as one multiplication and one addition an element."""
     if input.ndim < 2 or mean.numel() != input.shape[1]:
-        raise RuntimeError(f"batch_norm: running_mean must have one element for each of the channels of shape "
-                           f"{list(input.shape)}, got {mean.numel()}")
+        raise RuntimeError(
+            f"batch_norm: running_mean must have one element for each of the channels of shape "
+            f"{list(input.shape)}, got {mean.numel()}"
+        )
     wide = mean.dtype
     scale = ops.rsqrt(var + eps)
     if weight is not None:
@@ -33,8 +36,16 @@ def _apply_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | No
     return out.to(input.dtype)
 
 
-def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                running_var: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
+def _batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
     if input.ndim == 1 and not input.numel():  # PyTorch lets this one shape without channels pass
         return input.clone()
     if not training:
@@ -45,35 +56,60 @@ def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runni
     with no_grad():
         for running, batch in ((running_mean, mean), (running_var, unbiased)):
             if running is not None and running.shape != batch.shape:
-                raise RuntimeError(f"batch_norm: running statistics must have the shape {list(batch.shape)}, got "
-                                   f"{list(running.shape)}")
+                raise RuntimeError(
+                    f"batch_norm: running statistics must have the shape {list(batch.shape)}, got {list(running.shape)}"
+                )
             _update(running, batch, momentum)
     return result
 
 
 @export(nn=True)
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalises each channel (dim 1) over all other dims, by the batch's statistics or, outside of training, by
     the running ones. In training these move towards the batch's by the factor momentum, in place."""
     if training and input.ndim >= 2 and input.numel() == input.shape[1]:
-        raise ValueError(f"batch_norm: more than one value per channel is needed in training, got shape "
-                         f"{list(input.shape)}")
+        raise ValueError(
+            f"batch_norm: more than one value per channel is needed in training, got shape {list(input.shape)}"
+        )
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @export(function=True, name="batch_norm")
-def batch_norm_function(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                        running_var: Tensor | None, training: bool, momentum: float, eps: float,
-                        cudnn_enabled: bool = True) -> Tensor:
+def batch_norm_function(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
     """nn.functional.batch_norm with the arguments in the order of torch.batch_norm."""
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @export(nn=True)
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalises each channel of each sample over the dims after it."""
     if input.ndim < 2:
         raise RuntimeError(f"instance_norm: at least two dims are wanted, got shape {list(input.shape)}")

@@ -28,8 +28,9 @@ def _real_part(input: Tensor, wanted: dtype | None, name: str) -> tuple[Tensor, 
 
 
 @export(linalg=True, name="vector_norm")
-def linalg_vector_norm(x: Tensor, ord: int | float = 2, dim: Dims = None, keepdim: bool = False, *,
-                       dtype: dtype | None = None) -> Tensor:
+def linalg_vector_norm(
+    x: Tensor, ord: int | float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
+) -> Tensor:
     """(Σ |x|^ord)^(1/ord) over the given dims; ±inf gives the largest or smallest |x|, 0 the count of nonzeros."""
     x, narrow = _real_part(x, dtype, "vector_norm")
     result = ops.vector_norm(x, float(ord), dim, keepdim)
@@ -49,8 +50,9 @@ def _two_dims(input: Tensor, dim: Sequence[int], name: str) -> tuple[int, int]:
 
 
 @export(linalg=True)
-def matrix_norm(A: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
-                dtype: dtype | None = None) -> Tensor:
+def matrix_norm(
+    A: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None
+) -> Tensor:
     """The norm of matrices: "fro", or the largest (smallest, for a negative ord) absolute row or column sum.
 
     ord ±1 sums columns, ±inf rows. Norms made of singular values (2, -2, "nuc") are not available.
@@ -75,8 +77,9 @@ def matrix_norm(A: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), ke
 
 
 @export(linalg=True, name="norm")
-def linalg_norm(A: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
-                dtype: dtype | None = None) -> Tensor:
+def linalg_norm(
+    A: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
+) -> Tensor:
     """The vector norm over one dim (or, without ord, over all), the matrix norm over two."""
     if isinstance(dim, int):
         dim = (dim,)
@@ -92,8 +95,9 @@ def linalg_norm(A: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = 
 
 
 @export(function=True, method=True)
-def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False,
-         dtype: dtype | None = None) -> Tensor:
+def norm(
+    input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, dtype: dtype | None = None
+) -> Tensor:
     """The vector norm of order p over the given dims; "fro" and None are 2."""
     if p == "nuc":
         raise NotImplementedError("norm: p 'nuc' needs singular values, which are not available")

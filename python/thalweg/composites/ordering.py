@@ -5,8 +5,18 @@ from typing import Any
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 
-__all__ = ["argsort", "bucketize", "median", "msort", "nanmedian", "nanquantile", "quantile", "searchsorted", "unique",
-           "unique_consecutive"]
+__all__ = [
+    "argsort",
+    "bucketize",
+    "median",
+    "msort",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+    "searchsorted",
+    "unique",
+    "unique_consecutive",
+]
 
 
 @export(function=True, method=True)
@@ -46,8 +56,9 @@ def _median(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Any:
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
-def _quantile(name: str, input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
-              skip_nan: bool) -> Tensor:
+def _quantile(
+    name: str, input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool
+) -> Tensor:
     if interpolation not in _INTERPOLATIONS:
         raise ValueError(f"{name}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, got {interpolation!r}")
     if input.dtype.is_complex or not input.dtype.is_floating_point or input.dtype.itemsize < 4:
@@ -110,15 +121,17 @@ def _row_quantiles(rows: Tensor, q: Tensor, interpolation: str, skip_nan: bool) 
 
 
 @export(function=True, method=True)
-def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
-             interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The q-th quantiles along dim or of all elements; where q has a dim, it becomes the first of the result."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
 @export(function=True, method=True)
-def nanquantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
-                interpolation: str = "linear") -> Tensor:
+def nanquantile(
+    input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The q-th quantiles of the elements that are not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
@@ -147,8 +160,13 @@ def _unique(input: Tensor, consecutive: bool, return_inverse: bool, return_count
 
 
 @export(function=True, method=True)
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-           dim: int | None = None) -> Any:
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The distinct elements, or slices along dim, in ascending order; each NaN is one of its own.
 
     With return_inverse also which of them each element is, with return_counts also how often each occurs.
@@ -157,15 +175,23 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 
 
 @export(function=True, method=True)
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
-                       dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements, or slices along dim, that differ from the one before; extra results as in unique."""
     return _unique(input, True, return_inverse, return_counts, dim)
 
 
 @export(function=True)
-def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
-                 side: str | None = None, sorter: Tensor | None = None) -> Tensor:
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where each value would be inserted to keep the last dim of sorted_sequence in order.
 
     The place before equal elements, or after them with right=True (side="right"). `sorter` sorts a sequence that is

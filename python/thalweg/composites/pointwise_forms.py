@@ -9,8 +9,18 @@ from thalweg.frontend.dtypes import complex128, float64
 
 # name in tw.special: op
 _SPECIAL = {
-    "digamma": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
-    "expm1": "expm1", "gammaln": "lgamma", "log1p": "log1p", "logit": "logit", "psi": "digamma", "round": "round",
+    "digamma": "digamma",
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "exp2": "exp2",
+    "expit": "sigmoid",
+    "expm1": "expm1",
+    "gammaln": "lgamma",
+    "log1p": "log1p",
+    "logit": "logit",
+    "psi": "digamma",
+    "round": "round",
     "sinc": "sinc",
 }
 for _name, _op in _SPECIAL.items():
@@ -54,8 +64,9 @@ def __rdiv__(self: Tensor, other: Any) -> Tensor:
 def float_power(input: Any, exponent: Any) -> Tensor:
     """pow() computed in float64, or complex128 for complex arguments."""
     parts = [getattr(a, "dtype", None) for a in (input, exponent)]
-    is_complex = any(d.is_complex if d else isinstance(a, complex)
-                     for a, d in zip((input, exponent), parts, strict=True))
+    is_complex = any(
+        d.is_complex if d else isinstance(a, complex) for a, d in zip((input, exponent), parts, strict=True)
+    )
     wide = complex128 if is_complex else float64
     input, exponent = (ops.cast(a, wide) if isinstance(a, Tensor) else a for a in (input, exponent))
     if not isinstance(input, Tensor):
@@ -70,8 +81,11 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     Raises:
         RuntimeError: another dtype.
     """
-    result_complex = self.dtype.is_complex or isinstance(exponent, complex) or (
-        isinstance(exponent, Tensor) and exponent.dtype.is_complex)
+    result_complex = (
+        self.dtype.is_complex
+        or isinstance(exponent, complex)
+        or (isinstance(exponent, Tensor) and exponent.dtype.is_complex)
+    )
     wide = complex128 if result_complex else float64
     if self.dtype != wide:
         raise RuntimeError(f"float_power_: a tensor of dtype {wide} is wanted, got {self.dtype}")

@@ -38,8 +38,15 @@ def _normal_into(target: Tensor, generator: Generator | None) -> Tensor:
 
 
 @export(function=True)
-def rand(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
-         requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    layout: Any = None,
+) -> Tensor:
     """Numbers spread evenly over [0, 1).
 
     >>> import thalweg as tw
@@ -50,16 +57,31 @@ def rand(*size: Any, generator: Generator | None = None, dtype: dtype | None = N
 
 
 @export(function=True)
-def randn(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
-          requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    layout: Any = None,
+) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1; complex ones have independent parts."""
     return finish(_normal_into(_new("randn", size, dtype, device), generator), requires_grad)
 
 
 @export(function=True)
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
-            dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-            layout: Any = None) -> Tensor:
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+) -> Tensor:
     """Whole numbers spread evenly over [low, high): randint(high, size) or randint(low, high, size).
 
     Raises:
@@ -76,8 +98,16 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
 
 
 @export(function=True)
-def randperm(n: int, *, generator: Generator | None = None, dtype: dtype = int64, device: Device = None,
-             requires_grad: bool = False, pin_memory: bool = False, layout: Any = None) -> Tensor:
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype = int64,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    layout: Any = None,
+) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     check_device(device, "randperm")
     result = ops.random_permutation(n, generator=generator)
@@ -85,29 +115,63 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: dtype = int64
 
 
 @export(function=True)
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
-              requires_grad: bool = False, memory_format: Any = None, layout: Any = None) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    layout: Any = None,
+) -> Tensor:
     """rand() with the size and dtype of `input`."""
-    return rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
-                requires_grad=requires_grad)
+    return rand(
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @export(function=True)
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, device: Device = None,
-               requires_grad: bool = False, memory_format: Any = None, layout: Any = None) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    layout: Any = None,
+) -> Tensor:
     """randn() with the size and dtype of `input`."""
-    return randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
-                 requires_grad=requires_grad)
+    return randn(
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @export(function=True)
-def randint_like(input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None,
-                 dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-                 memory_format: Any = None, layout: Any = None) -> Tensor:
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    layout: Any = None,
+) -> Tensor:
     """randint() with the size and dtype of `input`: randint_like(input, high) or randint_like(input, low, high)."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
-                   requires_grad=requires_grad)
+    return randint(
+        low,
+        high,
+        input.shape,
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def _check_std(std: Any) -> None:
@@ -118,9 +182,17 @@ def _check_std(std: Any) -> None:
 
 
 @export(function=True)
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
-           dtype: dtype | None = None, device: Device = None, requires_grad: bool = False,
-           out: Tensor | None = None) -> Tensor:
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Normally distributed numbers; mean and std are tensors (broadcast together) or numbers with a size.
 
     Raises:

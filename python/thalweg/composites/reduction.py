@@ -83,8 +83,9 @@ def _correction(name: str, dim: Any, unbiased: bool | None, correction: float | 
     return dim, float(unbiased)
 
 
-def _moments(name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None,
-             root: bool) -> tuple[Tensor, Tensor]:
+def _moments(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None, root: bool
+) -> tuple[Tensor, Tensor]:
     dim, correction = _correction(name, dim, unbiased, correction)
     if not input.dtype.is_complex:
         return ops.moments(input, dim, correction, keepdim, root)
@@ -95,29 +96,53 @@ def _moments(name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim:
 
 
 @export(function=True, method=True)
-def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None) -> Tensor:
+def var(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """The variance over the given dims; the sum of squares is divided by count - correction (1 by default)."""
     return _moments("var", input, dim, unbiased, keepdim, correction, False)[0]
 
 
 @export(function=True, method=True)
-def std(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """The standard deviation over the given dims: the root of var."""
     return _moments("std", input, dim, unbiased, keepdim, correction, True)[0]
 
 
 @export(function=True)
-def var_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, Tensor]:
+def var_mean(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """The variance and the mean over the given dims."""
     return tuple(_moments("var_mean", input, dim, unbiased, keepdim, correction, False))
 
 
 @export(function=True)
-def std_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, Tensor]:
+def std_mean(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over the given dims."""
     return tuple(_moments("std_mean", input, dim, unbiased, keepdim, correction, True))
 

@@ -115,8 +115,7 @@ def t(input: Tensor) -> Tensor:
 
 
 @export(function=True, method=True)
-def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
-               storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A window on the tensor's memory with the given sizes, strides and offset, in elements."""
     if input.requires_grad:  # the gradient has to know where the input's own elements lie
         return ops.as_strided(
@@ -262,8 +261,9 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 @export(function=True, method=True)
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
-                      output_size: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each position of a dim (or each element) so many times in a row, one number for all or one for each.
 
     Given only a tensor of numbers n: position i n[i] times.

@@ -8,8 +8,9 @@ __all__ = ["cdist", "corrcoef", "cov", "cumulative_trapezoid", "diff", "trapezoi
 
 
 @export(function=True, method=True)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
-         append: Tensor | None = None) -> Tensor:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """The n-th differences of neighbours along dim, with what is prepended and appended to it first."""
     if input.ndim == 0:
         raise RuntimeError("diff: at least one dim is wanted, got a 0-dim tensor")
@@ -83,8 +84,9 @@ def _weights(name: str, weights: Tensor | None, count: int) -> Tensor | None:
 
 
 @export(function=True, method=True)
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
-        aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of the rows of input: [variables, observations], or the variance of one variable.
 
     fweights: how often each observation occurs (integers); aweights: its importance.

@@ -4,6 +4,7 @@ import collections.abc
 import copy
 
 import numpy as np
+
 import thalweg as tw
 
 

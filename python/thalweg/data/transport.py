@@ -16,6 +16,7 @@ import weakref
 from multiprocessing import reduction
 
 import numpy as np
+
 import thalweg as tw
 from thalweg.io.raw import byte_view, tensor_over
 

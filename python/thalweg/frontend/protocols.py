@@ -57,7 +57,9 @@ def _dlpack(
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
     """The namespace of the array API standard."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"__array_namespace__: version 2024.12 of the standard or earlier is wanted, got {api_version}")
+        raise ValueError(
+            f"__array_namespace__: version 2024.12 of the standard or earlier is wanted, got {api_version}"
+        )
     return importlib.import_module("thalweg.array_api")
 
 

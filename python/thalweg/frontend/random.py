@@ -45,7 +45,9 @@ class Generator:
     def get_state(self) -> Tensor:
         """Seed and number of draws, as an int64 tensor of two elements."""
         signed = self._native.seed()
-        return tensor([signed - 2**64 if signed >= 2**63 else signed, self._native.draws()], dtype=dtype_by_name("int64"))
+        return tensor(
+            [signed - 2**64 if signed >= 2**63 else signed, self._native.draws()], dtype=dtype_by_name("int64")
+        )
 
     def set_state(self, new_state: Tensor) -> "Generator":
         """Goes on from where get_state() was called."""

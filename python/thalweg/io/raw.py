@@ -1,6 +1,7 @@
 """Tensors as plain bytes and back, for every dtype, without copying where that is possible."""
 
 import numpy as np
+
 import thalweg as tw
 
 

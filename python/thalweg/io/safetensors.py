@@ -4,8 +4,9 @@ import json
 import mmap
 import struct
 
-import thalweg as tw
 from safetensors import SafetensorError, TensorSpec, safe_open, serialize_file
+
+import thalweg as tw
 from thalweg.io.files import replacing
 from thalweg.io.names import dtype_of
 from thalweg.io.raw import byte_view, dtype_name, tensor_over

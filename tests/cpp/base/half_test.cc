@@ -43,14 +43,14 @@ TEST(float16_round_trips_every_pattern) {
 }
 
 TEST(float16_rounds_to_nearest_even) {
-  for (float value : {0.1f, 1.0f / 3, 2049.0f, 2051.0f, 65504.0f, 65519.0f, 65520.0f, 6e-8f, 3e-8f, 2.9e-8f, 1e-7f,
-                      6.1e-5f, 6.097e-5f, -1.5f, -0.0f})
+  for (float value : {0.1f, 1.0f / 3, 2049.0f, 2051.0f, 65504.0f, 65519.0f, 65520.0f, 6e-8f, 3e-8f, 2.9e-8f,
+                      1e-7f, 6.1e-5f, 6.097e-5f, -1.5f, -0.0f})
     CHECK_EQ(float16(value).bits, nearest_float16(value));
 }
 
 TEST(bfloat16_rounds_to_nearest_even) {
   CHECK_EQ(bfloat16(1.0f).bits, 0x3F80);
-  CHECK_EQ(bfloat16(1.00390625f).bits, 0x3F80);   // half way: to the even pattern
+  CHECK_EQ(bfloat16(1.00390625f).bits, 0x3F80);  // half way: to the even pattern
   CHECK_EQ(bfloat16(1.01171875f).bits, 0x3F82);
   CHECK_EQ(bfloat16(3.4e38f).bits, 0x7F80);
   CHECK(std::isnan(static_cast<float>(bfloat16(NAN))));

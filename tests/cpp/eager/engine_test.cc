@@ -74,7 +74,8 @@ TEST(changing_what_backward_needs_is_noticed) {
   const Value inputs[] = {y, number_operand(Scalar(1))};
   ir::AttrBox attrs(ir::registry().get("add").attr_type, ir::registry().get("add").defaults());
   dispatch_inplace(ir::registry().get("add"), inputs, {}, attrs.get());
-  CHECK_THROWS(Error, run_backward({as_tensor(op<"sum">(z))}, {}, {}, {}), "changed by an in-place operation");
+  CHECK_THROWS(Error, run_backward({as_tensor(op<"sum">(z))}, {}, {}, {}),
+               "changed by an in-place operation");
 }
 
 TEST(leaves_and_expanded_memory_are_not_written) {

@@ -8,7 +8,8 @@ using namespace tw::ir;
 
 TEST(a_schema_is_taken_apart) {
   Schema s = parse_schema(
-      "topk(Tensor input, Tensor? mask, Tensor[] more, int k, int[2] size=1, *, float eps=1e-05, str mode=\"a b\", "
+      "topk(Tensor input, Tensor? mask, Tensor[] more, int k, int[2] size=1, *, float eps=1e-05, str "
+      "mode=\"a b\", "
       "Scalar? fill=None) -> (Tensor values, Tensor indices)");
   CHECK_EQ(s.name, "topk");
   CHECK_EQ(s.params.size(), size_t{8});

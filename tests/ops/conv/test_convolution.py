@@ -4,9 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from harness import array, check, sample
-
 import thalweg as tw
+from harness import array, check, sample
 from thalweg._registry import NN_FUNCTIONS as F
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import array, check, sample
-
 import thalweg as tw
+from harness import array, check, sample
 
 EQUATIONS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 from thalweg._registry import NN_FUNCTIONS
 
 linear = NN_FUNCTIONS["linear"]

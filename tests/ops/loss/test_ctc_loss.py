@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 import pytest
-
 import thalweg as tw
 
 F = tw.nn.functional

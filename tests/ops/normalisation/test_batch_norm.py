@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import array, check, sample
-
 import thalweg as tw
+from harness import array, check, sample
 
 F = tw.nn.functional
 

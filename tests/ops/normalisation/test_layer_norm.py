@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 F = tw.nn.functional
 
@@ -14,7 +13,10 @@ def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
     return y if bias is None else y + bias
 
 
-def rms_norm(x, shape, weight=None, eps=np.finfo(np.float64).eps):
+EPS = np.finfo(np.float64).eps
+
+
+def rms_norm(x, shape, weight=None, eps=EPS):
     y = x / np.sqrt((x * x).mean(tuple(range(-len(shape), 0)), keepdims=True) + eps)
     return y if weight is None else y * weight
 

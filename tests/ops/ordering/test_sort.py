@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 SAMPLES = [sample((3, 5)), sample((3, 5), dim=0), sample((2, 0))]
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 
 def test_diff():

@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
 
 

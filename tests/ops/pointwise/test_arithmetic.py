@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
+import thalweg as tw
 from harness import Sample, array, check, sample
 
-import thalweg as tw
-
-PAIRS = [sample((3, 4), (3, 4)), sample((3, 4), (4,)), sample((2, 1, 4), (3, 1)), sample((0, 2), (2,)), sample((), (3,))]
+PAIRS = [
+    sample((3, 4), (3, 4)),
+    sample((3, 4), (4,)),
+    sample((2, 1, 4), (3, 1)),
+    sample((0, 2), (2,)),
+    sample((), (3,)),
+]
 
 
 def test_add():

@@ -14,8 +14,13 @@ def test_true_divide():
 def test_div_rounds():
     a, b = array((4, 5), -9, 9), array((4, 5), 0.5, 2.0)
     check(tw.div, lambda x, y, rounding_mode: np.trunc(x / y), [Sample((a, b), {"rounding_mode": "trunc"})], grad=False)
-    check(tw.div, lambda x, y, rounding_mode: np.floor_divide(x, y), [Sample((a, -b), {"rounding_mode": "floor"})],
-          inplace="div_", grad=False)
+    check(
+        tw.div,
+        lambda x, y, rounding_mode: np.floor_divide(x, y),
+        [Sample((a, -b), {"rounding_mode": "floor"})],
+        inplace="div_",
+        grad=False,
+    )
 
 
 def test_remainders():

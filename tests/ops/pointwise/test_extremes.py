@@ -20,9 +20,15 @@ def test_ties_share_the_gradient():
 
 
 def test_clamp():
-    check(tw.clamp, np.clip, [Sample((array((3, 4)), -0.5, 1.0)), Sample((array((3, 4)), array((4,), -2, 0, seed=2),
-                                                                          array((4,), 0, 2, seed=3)))],
-          inplace="clamp_")
+    check(
+        tw.clamp,
+        np.clip,
+        [
+            Sample((array((3, 4)), -0.5, 1.0)),
+            Sample((array((3, 4)), array((4,), -2, 0, seed=2), array((4,), 0, 2, seed=3))),
+        ],
+        inplace="clamp_",
+    )
     check(tw.clamp_min, np.maximum, [Sample((array((3, 4)), 0.3))], inplace="clamp_min_")
     check(tw.clamp_max, np.minimum, [Sample((array((3, 4)), 0.3))], inplace="clamp_max_")
     assert tw.clip(tw.tensor([1, 5]), max=3).tolist() == [1, 3]

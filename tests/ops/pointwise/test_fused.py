@@ -7,24 +7,31 @@ A, B, C = array((3, 4)), array((4,), seed=1), array((3, 1), 0.5, 2.0, seed=2)
 
 
 def test_lerp():
-    check(tw.lerp, lambda a, b, w: a + w * (b - a), [Sample((A, A[::-1].copy(), C)), Sample((A, B, 0.3))],
-          inplace="lerp_")
+    check(
+        tw.lerp, lambda a, b, w: a + w * (b - a), [Sample((A, A[::-1].copy(), C)), Sample((A, B, 0.3))], inplace="lerp_"
+    )
     assert tw.lerp(tw.tensor([1e8]), tw.tensor([1.0]), 1.0).item() == 1.0
 
 
 def test_addcmul():
-    check(tw.addcmul, lambda a, b, c, value=1: a + value * b * c,
-          [Sample((A, B, C)), Sample((A, B, C), {"value": -2.5})],
-          inplace="addcmul_")
+    check(
+        tw.addcmul,
+        lambda a, b, c, value=1: a + value * b * c,
+        [Sample((A, B, C)), Sample((A, B, C), {"value": -2.5})],
+        inplace="addcmul_",
+    )
     assert tw.addcmul(tw.tensor([1]), tw.tensor([2]), tw.tensor([3]), value=2).item() == 13
     with pytest.raises(TypeError, match="value"):
         tw.addcmul(tw.tensor([1]), tw.tensor([2]), tw.tensor([3]), value=0.5)
 
 
 def test_addcdiv():
-    check(tw.addcdiv, lambda a, b, c, value=1: a + value * b / c,
-          [Sample((A, B, C)), Sample((A, B, C), {"value": 3.0})],
-          inplace="addcdiv_")
+    check(
+        tw.addcdiv,
+        lambda a, b, c, value=1: a + value * b / c,
+        [Sample((A, B, C)), Sample((A, B, C), {"value": 3.0})],
+        inplace="addcdiv_",
+    )
     with pytest.raises(RuntimeError, match="integer"):
         tw.addcdiv(tw.tensor([1]), tw.tensor([2]), tw.tensor([3]))
 

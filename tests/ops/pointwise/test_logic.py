@@ -7,8 +7,13 @@ A, B = np.array([0, 5, -7, 12]), np.array([3, 3, 2, -8])
 
 @pytest.mark.parametrize(
     ("name", "reference"),
-    [("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor),
-     ("gcd", np.gcd), ("lcm", np.lcm)],
+    [
+        ("bitwise_and", np.bitwise_and),
+        ("bitwise_or", np.bitwise_or),
+        ("bitwise_xor", np.bitwise_xor),
+        ("gcd", np.gcd),
+        ("lcm", np.lcm),
+    ],
 )
 def test_two_integers(name, reference):
     for dtype in ("int64", "int32", "int8"):

@@ -6,9 +6,19 @@ BASE = array((3, 4), 0.3, 2.0)
 
 
 def test_pow():
-    check(tw.pow, np.power, [Sample((BASE, array((3, 4)))), Sample((BASE, array((4,)))), Sample((array((5,)), 2)),
-                             Sample((array((5,)), 3.0)), Sample((BASE, 0.5)), Sample((BASE, -1.5)),
-                             Sample((BASE, 0.0))])
+    check(
+        tw.pow,
+        np.power,
+        [
+            Sample((BASE, array((3, 4)))),
+            Sample((BASE, array((4,)))),
+            Sample((array((5,)), 2)),
+            Sample((array((5,)), 3.0)),
+            Sample((BASE, 0.5)),
+            Sample((BASE, -1.5)),
+            Sample((BASE, 0.0)),
+        ],
+    )
     check(tw.pow, np.power, [Sample((2.0, array((5,))))], sbp=False)
     check(tw.pow, np.power, [Sample((BASE, 3))], inplace="pow_", grad=False)
 

@@ -16,8 +16,9 @@ def test_rounding(name):
 
 
 def test_decimals():
-    check(tw.round, np.round, [Sample((array((9,), -100, 100),), {"decimals": d}) for d in (2, -1)], grad=False,
-          sbp=False)
+    check(
+        tw.round, np.round, [Sample((array((9,), -100, 100),), {"decimals": d}) for d in (2, -1)], grad=False, sbp=False
+    )
 
 
 def test_frac_and_fix():

@@ -7,8 +7,11 @@ MASK = array((3, 4), seed=5) > 0
 
 
 def test_where():
-    check(lambda x, y: tw.where(tw.tensor(MASK), x, y), lambda x, y: np.where(MASK, x, y),
-          [Sample((array((3, 4)), array((4,), seed=1)))])
+    check(
+        lambda x, y: tw.where(tw.tensor(MASK), x, y),
+        lambda x, y: np.where(MASK, x, y),
+        [Sample((array((3, 4)), array((4,), seed=1)))],
+    )
     assert tw.where(tw.tensor([True, False]), 1.0, 0.0).dtype == tw.float32
     assert tw.where(tw.tensor([True, False]), tw.tensor([1, 2]), 0.5).tolist() == [1.0, 0.5]
     x = tw.tensor([1.0, 2.0])

@@ -16,9 +16,12 @@ def test_of_the_c_library(name):
 
 def test_sigmoid_and_logit():
     check(tw.sigmoid, lambda x: 1 / (1 + np.exp(-x)), [sample((3, 4), low=-30, high=30)], inplace="sigmoid_")
-    check(tw.logit, lambda p, eps=None: np.log(p / (1 - p)),
-          [sample((3, 4), **INSIDE), sample((3,), eps=1e-3, **INSIDE)],
-          inplace="logit_")
+    check(
+        tw.logit,
+        lambda p, eps=None: np.log(p / (1 - p)),
+        [sample((3, 4), **INSIDE), sample((3,), eps=1e-3, **INSIDE)],
+        inplace="logit_",
+    )
     check(tw.special.expit, lambda x: 1 / (1 + np.exp(-x)), [sample((3,))], sbp=False)
     assert tw.logit(tw.tensor([2.0]), eps=0.25).item() == pytest.approx(math.log(3))
 

@@ -4,8 +4,14 @@ import thalweg as tw
 from harness import Sample, array, check, sample
 
 ANY = ["sin", "cos", "sinh", "cosh", "tanh", "atan", "asinh", "sinc"]
-NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
-         "atanh": "arctanh"}
+NUMPY = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+}
 
 
 @pytest.mark.parametrize("name", ANY)
@@ -34,8 +40,9 @@ def test_large_arguments():
     np.testing.assert_allclose(tw.sin(tw.tensor(x)).numpy(), np.sin(x), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-                                  "atanh", "sinc"])
+@pytest.mark.parametrize(
+    "name", ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sinc"]
+)
 def test_complex(name):
     z = np.array([0.3 + 0.4j, -0.2 + 0.7j])
     reference = getattr(np, NUMPY.get(name, name))

@@ -1,7 +1,6 @@
 import numpy as np
-from harness import array, check, sample
-
 import thalweg as tw
+from harness import array, check, sample
 from thalweg._registry import NN_FUNCTIONS as F
 
 

@@ -31,8 +31,11 @@ def test_threads_and_strides_change_nothing(name, dtype):
     kind, before = getattr(tw, dtype), tw.get_num_threads()
     results = []
     try:
-        for threads, target in [(1, tw.empty(301, 173, dtype=kind)), (2, tw.empty(301, 173, dtype=kind)),
-                                (1, tw.empty(173, 301, dtype=kind).t())]:
+        for threads, target in [
+            (1, tw.empty(301, 173, dtype=kind)),
+            (2, tw.empty(301, 173, dtype=kind)),
+            (1, tw.empty(173, 301, dtype=kind).t()),
+        ]:
             tw.set_num_threads(threads)
             tw.manual_seed(3)
             results.append(getattr(target, name)().float().contiguous().numpy())
@@ -111,8 +114,14 @@ def test_multinomial():
 
 def test_wrong_parameters():
     x = tw.empty(2)
-    for name, args in [("uniform_", (1, 0)), ("normal_", (0, -1)), ("exponential_", (0,)), ("geometric_", (1.0,)),
-                       ("cauchy_", (0, 0)), ("log_normal_", (0, -1))]:
+    for name, args in [
+        ("uniform_", (1, 0)),
+        ("normal_", (0, -1)),
+        ("exponential_", (0,)),
+        ("geometric_", (1.0,)),
+        ("cauchy_", (0, 0)),
+        ("log_normal_", (0, -1)),
+    ]:
         with pytest.raises(RuntimeError):
             getattr(x, name)(*args)
     assert x.fill_(1).uniform_(2, 2).tolist() == [2.0, 2.0]

@@ -1,7 +1,6 @@
 import numpy as np
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 
 def dims(dim):

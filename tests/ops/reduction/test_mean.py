@@ -2,9 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 
 def mean(x, dim=None, keepdim=False):

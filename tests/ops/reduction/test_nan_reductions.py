@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import Sample, array, check
-
 import thalweg as tw
+from harness import Sample, array, check
 
 
 def test_nansum_nanmean():

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import Sample, array, check, sample
-
 import thalweg as tw
+from harness import Sample, array, check, sample
 
 SAMPLES = [sample((3, 4), dim=0), sample((3, 4), dim=-1), sample((2, 0), dim=1)]
 

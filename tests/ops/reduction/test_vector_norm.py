@@ -2,9 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from harness import check, sample
-
 import thalweg as tw
+from harness import check, sample
 
 
 @pytest.mark.parametrize("order", [2, 1, 0, 3, 2.5, 0.5, -1, math.inf, -math.inf])

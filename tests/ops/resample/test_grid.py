@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from harness import array, check, sample
-
 import thalweg as tw
+from harness import array, check, sample
 from thalweg._registry import NN_FUNCTIONS as F
 
 grid_sample, affine_grid = F["grid_sample"], F["affine_grid"]
