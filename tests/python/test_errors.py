@@ -194,8 +194,8 @@ def test_a_dim_given_twice():
 
 
 def test_values_that_do_not_fit_a_dtype():
-    for value, dtype in ((300, tw.uint8), (-1, tw.uint8), (2**31, tw.int32), (2**64, tw.int64)):
-        with pytest.raises((ValueError, OverflowError, RuntimeError, TypeError)):
+    for value, dtype in ((300, tw.uint8), (-300, tw.uint8), (2**31, tw.int32), (2**64, tw.int64)):
+        with pytest.raises(RuntimeError, match="does not fit"):
             tw.tensor(value, dtype=dtype)
     with pytest.raises((TypeError, RuntimeError, ValueError)):
         tw.tensor(1j, dtype=tw.float32)

@@ -107,7 +107,12 @@ Tensor from_numpy(const pb::array& array) {
 
 Scalar to_scalar(const pb::object& number) {
   if (pb::isinstance<pb::bool_>(number)) return Scalar(number.cast<bool>());
-  if (pb::isinstance<pb::int_>(number)) return Scalar(number.cast<int64_t>());
+  if (pb::isinstance<pb::int_>(number)) {
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+    TW_CHECK(!overflow, kRuntime, "tensor: ", pb::str(number).cast<std::string>(), " does not fit 64 bits");
+    return Scalar(static_cast<int64_t>(value));
+  }
   if (PyComplex_Check(number.ptr())) return Scalar(number.cast<std::complex<double>>());
   return Scalar(number.cast<double>());
 }
