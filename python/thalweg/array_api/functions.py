@@ -1,7 +1,7 @@
 """Functions whose parameters or results differ from thalweg's own."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import thalweg as tw
 from thalweg._core._tensor import Tensor, dtype
@@ -44,7 +44,7 @@ def builtin_any(items: Any) -> bool:
 def _axes(x: Tensor, axis: Axis) -> list[int]:
     if axis is None:
         return list(range(x.ndim))
-    return [axis] if hasattr(axis, "__index__") else list(axis)
+    return [cast(int, axis)] if hasattr(axis, "__index__") else list(cast(Sequence[int], axis))
 
 
 def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: Any = None) -> Tensor:

@@ -187,6 +187,7 @@ def _cheapest(terms: list[Term], output: list[str], sizes: dict[str, int]) -> tu
             cost = (count(both & others) - count(terms[i][0]) - count(terms[j][0]), count(both))
             if best is None or cost < best[0]:
                 best = (cost, (i, j))
+    assert best is not None  # there are at least two terms
     return best[1]
 
 

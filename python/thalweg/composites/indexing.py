@@ -327,8 +327,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if input.ndim == 0:
         return ops.gather(input, 0, indices)
     fit, other = list(input.shape), list(indices.shape)
-    shared = broadcast_shape("take_along_dim", fit[:dim] + [1] + fit[dim + 1 :], other[:dim] + [1] + other[dim + 1 :])
-    shared = list(shared)
+    shared = list(
+        broadcast_shape("take_along_dim", fit[:dim] + [1] + fit[dim + 1 :], other[:dim] + [1] + other[dim + 1 :])
+    )
     return ops.gather(
         input.expand(shared[:dim] + [fit[dim]] + shared[dim + 1 :]),
         dim,

@@ -120,7 +120,7 @@ def ctc_loss(
     if reduction == "sum":
         return ops.sum(losses)
     if reduction == "mean":
-        from_lengths = Tensor.new_tensor(losses.detach(), [max(size, 1) for size in sizes])
+        from_lengths = losses.new_tensor([max(size, 1) for size in sizes])
         return ops.mean(losses / from_lengths)
     return losses.squeeze(0) if single else losses
 
@@ -136,7 +136,7 @@ def ctc_loss_function(
     zero_infinity: bool = False,
 ) -> Tensor:
     """nn.functional.ctc_loss, where reduction may be torch.ctc_loss's number: 0 none, 1 mean, 2 sum."""
-    names = {0: "none", 1: "mean", 2: "sum"}
+    names: dict = {0: "none", 1: "mean", 2: "sum"}
     return ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, names.get(reduction, reduction), zero_infinity
     )

@@ -6,6 +6,7 @@ a dim, times the pixel there. All of it is differentiable, to any order.
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from thalweg._core._tensor import Tensor, dtype_by_name
 from thalweg._registry import FUNCTIONS, export, ops
@@ -59,7 +60,7 @@ def grid_sample(
             at = _pad(at, size, padding_mode, corners)
         taps.append(_taps(at, mode))
     flat = input.reshape([*input.shape[:2], -1])
-    result = None
+    result: Any = None
     for choice in itertools.product(*taps):
         part = _tap(flat, sizes, choice, padding_mode if mode == "bicubic" else "zeros", corners)
         result = part if result is None else result + part
@@ -102,7 +103,9 @@ def _pad(at: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
 
 def _tap(flat: Tensor, sizes: Sequence[int], choice: Sequence, padding_mode: str, corners: bool) -> Tensor:
     """One pixel for each position, times its weight."""
-    index, weight, inside = None, None, None
+    index: Any = None
+    weight: Any = None
+    inside: Any = None
     for size, (at, factor) in zip(sizes, choice):
         at = _pad(at, size, padding_mode, corners)
         seen = (at >= 0) & (at <= size - 1)

@@ -240,9 +240,9 @@ def gaussian_nll_loss(
 
     Variances below eps count as eps; the gradient of var takes no notice of that.
     """
-    var = _variance(var, input)
-    var = var + (var.detach().clamp(min=eps) - var.detach())
-    loss = 0.5 * (var.log() + (input - target).square() / var)
+    given = _variance(var, input)
+    spread = given + (given.detach().clamp(min=eps) - given.detach())
+    loss = 0.5 * (spread.log() + (input - target).square() / spread)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduced(loss, reduction, "gaussian_nll_loss")

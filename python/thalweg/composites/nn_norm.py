@@ -1,5 +1,7 @@
 """Normalisation with running statistics, and over neighbouring channels."""
 
+from typing import Any
+
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
@@ -138,7 +140,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     # Sums of windows along the channels, as differences would lose digits: `size` shifted additions.
     squares = input * input
     channels = input.shape[1]
-    total = None
+    total: Any = None
     for offset in range(-(size // 2), (size - 1) // 2 + 1):
         first, last = (offset, channels) if offset > 0 else (0, channels + offset)
         if first >= last:

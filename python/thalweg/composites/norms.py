@@ -62,7 +62,7 @@ def matrix_norm(
     rows, columns = _two_dims(A, dim, "matrix_norm")
     if ord == "fro":
         return linalg_vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
-    if isinstance(ord, str) or abs(ord) not in (1, math.inf):
+    if ord is None or isinstance(ord, str) or abs(ord) not in (1, math.inf):
         if ord in ("nuc", 2, -2):
             raise NotImplementedError(f"matrix_norm: ord {ord!r} needs singular values, which are not available")
         raise RuntimeError(f"matrix_norm: ord must be 'fro', 'nuc', ±1, ±2 or ±inf, got {ord!r}")
@@ -101,9 +101,11 @@ def norm(
     """The vector norm of order p over the given dims; "fro" and None are 2."""
     if p == "nuc":
         raise NotImplementedError("norm: p 'nuc' needs singular values, which are not available")
-    if isinstance(p, str) and p != "fro":
+    if p is None or p == "fro":
+        p = 2
+    if isinstance(p, str):
         raise RuntimeError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
-    return linalg_vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
+    return linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
 
 
 @export(function=True, method=True)

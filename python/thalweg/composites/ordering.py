@@ -75,6 +75,7 @@ def _quantile(
         raise RuntimeError(f"{name}: q must be a number or have one dim, got shape {list(q.shape)}")
     elif q.numel() and not bool(ops.all(ops.logical_and(q >= 0, q <= 1))):
         raise RuntimeError(f"{name}: q must be in [0, 1], got {q}")
+    assert isinstance(q, Tensor)
     kept = [1] * input.ndim
     if dim is not None:
         if not -max(input.ndim, 1) <= dim < max(input.ndim, 1):

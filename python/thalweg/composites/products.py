@@ -22,7 +22,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: None = None) -> Tensor:
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot: dims from 0 to the ranks {a.dim()} and {b.dim()} are wanted, got {dims}")
-        left, right = range(a.dim() - dims, a.dim()), range(dims)
+        left, right = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
         left, right = dims
         left, right = ([d] if isinstance(d, int) else d for d in (left, right))
@@ -172,14 +172,16 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     if n == 0:
         identity = FUNCTIONS["eye"](input.shape[-1], dtype=input.dtype)
         return identity.expand(list(input.shape)).clone()
-    result, square = None, input
-    while True:
-        if n & 1:
-            result = square if result is None else result @ square
-        n >>= 1
-        if not n:
-            return result
+    square = input
+    while not n & 1:
         square = square @ square
+        n >>= 1
+    result = square
+    while n := n >> 1:
+        square = square @ square
+        if n & 1:
+            result = result @ square
+    return result
 
 
 @export(function=True, method=True)

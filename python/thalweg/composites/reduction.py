@@ -131,7 +131,8 @@ def var_mean(
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The variance and the mean over the given dims."""
-    return tuple(_moments("var_mean", input, dim, unbiased, keepdim, correction, False))
+    variance, mean = _moments("var_mean", input, dim, unbiased, keepdim, correction, False)
+    return variance, mean
 
 
 @export(function=True)
@@ -144,7 +145,8 @@ def std_mean(
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over the given dims."""
-    return tuple(_moments("std_mean", input, dim, unbiased, keepdim, correction, True))
+    deviation, mean = _moments("std_mean", input, dim, unbiased, keepdim, correction, True)
+    return deviation, mean
 
 
 @export(function=True, method=True)

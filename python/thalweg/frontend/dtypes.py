@@ -6,6 +6,18 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, all_dtypes, dtype
 
+uint8: dtype
+int8: dtype
+int16: dtype
+int32: dtype
+int64: dtype
+float16: dtype
+bfloat16: dtype
+float32: dtype
+float64: dtype
+complex64: dtype
+complex128: dtype
+
 for _dtype in all_dtypes():
     globals()[_dtype.name] = _dtype
 
