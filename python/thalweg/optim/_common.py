@@ -18,7 +18,11 @@ def check_options(optimizer, *, positive=(), **options):
 
 
 def check_betas(optimizer, betas):
-    """Refuses betas outside [0, 1)."""
+    """Refuses betas outside [0, 1), and a tensor beside a number."""
+    if len({isinstance(beta, tw.Tensor) for beta in betas}) > 1:
+        raise ValueError(
+            f"{type(optimizer).__name__}: betas that are all numbers or all tensors are wanted, got {betas}"
+        )
     for beta in betas:
         if not 0.0 <= as_number(beta) < 1.0:
             raise ValueError(f"{type(optimizer).__name__}: betas in [0, 1) are wanted, got {betas}")

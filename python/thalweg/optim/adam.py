@@ -39,6 +39,8 @@ class Adam(Optimizer):
         check_options(self, lr=lr, eps=eps, weight_decay=weight_decay)
         check_betas(self, betas)
         check_modes(self, foreach, fused, differentiable)
+        if foreach and not capturable and any(isinstance(value, tw.Tensor) for value in (lr, *betas)):
+            raise ValueError(f"{type(self).__name__}: foreach=True takes rates and betas as numbers, got tensors")
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
