@@ -11,6 +11,15 @@ namespace {
 
 constexpr int64_t kIntMax = 0x7fffffff;  // BLAS counts in 32 bits
 
+// Whether BLAS can read a matrix of these sizes and strides.
+bool lies_well(int64_t rows, int64_t columns, int64_t down, int64_t right) {
+  bool by_rows = (right == 1 || columns == 1) && (rows == 1 || (down >= columns && down <= kIntMax));
+  bool by_columns = (down == 1 || rows == 1) && (columns == 1 || (right >= rows && right <= kIntMax));
+  return by_rows || by_columns;
+}
+
+bool lies_well(const Operand& o) { return lies_well(o.size(-2), o.size(-1), o.stride(-2), o.stride(-1)); }
+
 // An operand of T whose matrices lie by rows or by columns, copied where they do not.
 template <class T>
 class MatrixOperand {
@@ -35,12 +44,6 @@ class MatrixOperand {
   }
 
  private:
-  static bool lies_well(const Operand& o) {
-    int64_t rows = o.size(-2), columns = o.size(-1), down = o.stride(-2), right = o.stride(-1);
-    bool by_rows = (right == 1 || columns == 1) && (rows == 1 || (down >= columns && down <= kIntMax));
-    bool by_columns = (down == 1 || rows == 1) && (columns == 1 || (right >= rows && right <= kIntMax));
-    return by_rows || by_columns;
-  }
   Dims sizes_, strides_;
   Scratch copy_;
   Operand operand_;
@@ -74,6 +77,7 @@ bool fold_batches(const Operand& out, const Operand& a, const Operand& b, T alph
   }
   Dims strides;
   if (!view_strides(*a.sizes, *a.strides, Dims{rows, a.size(-1)}, &strides)) return false;
+  if (!lies_well(rows, a.size(-1), strides[0], strides[1])) return false;  // dims of size 1 hid it
   gemm<T>(rows, out.size(-1), a.size(-1), alpha, {a.as<T>(), strides[0], strides[1]},
           {b.as<T>(), b.stride(-2), b.stride(-1)}, beta, out.as<T>(), out.size(-1));
   return true;

@@ -31,3 +31,10 @@ def test_many_rows_on_two_threads_as_on_one():
 def test_message_names_op_and_both_shapes():
     with pytest.raises(RuntimeError, match=r"linear: the inner sizes differ: input is \[302\], weight is \[1, 128\]"):
         linear(tw.ones(302), tw.ones(1, 128))
+
+
+def test_rows_that_only_look_dense():
+    """Matrices of one row each, two elements apart: no row stride serves all of them."""
+    x = tw.tensor(np.arange(16.0).reshape(2, 1, 2, 1, 4))[..., ::2]
+    w = tw.tensor(np.arange(8.0).reshape(4, 2))
+    np.testing.assert_array_equal(linear(x, w).numpy(), x.numpy() @ w.numpy().T)
