@@ -33,8 +33,8 @@ void sigmoid_grad(GradContext& c) { c.set(0, op<"sigmoid_backward">(c.grad(), c.
 // grad * conj((1 - result) * result)
 void sigmoid_backward_grad(GradContext& c) {
   Value g = c.input(0), r = c.input(1);
-  if (c.needs(0)) c.set(0, op<"sigmoid_backward">(c.grad(), r));
-  if (c.needs(1)) c.set(1, c.grad() * conj(g * (1.0 - r * 2.0)));
+  if (c.needs(0)) c.set(0, op<"sigmoid_backward">(c.grad(), conj(r)));
+  if (c.needs(1)) c.set(1, conj(c.grad()) * g * conj(1.0 - r * 2.0));
 }
 
 void logit_grad(GradContext& c) {

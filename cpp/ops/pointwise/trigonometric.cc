@@ -33,8 +33,8 @@ void atanh_grad(GradContext& c) { c.set(0, c.grad() / conj(1.0 - c.input(0) * c.
 // grad * conj(1 - result^2)
 void tanh_backward_grad(GradContext& c) {
   Value g = c.input(0), r = c.input(1);
-  if (c.needs(0)) c.set(0, op<"tanh_backward">(c.grad(), r));
-  if (c.needs(1)) c.set(1, c.grad() * conj(g) * r * -2.0);
+  if (c.needs(0)) c.set(0, op<"tanh_backward">(c.grad(), conj(r)));
+  if (c.needs(1)) c.set(1, conj(c.grad()) * g * conj(r) * -2.0);
 }
 
 void sinc_grad(GradContext& c) {

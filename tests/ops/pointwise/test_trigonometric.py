@@ -56,3 +56,9 @@ def test_sinc_at_zero():
     y.sum().backward()
     assert y.item() == 1
     assert x.grad.item() == 0
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid"])
+def test_second_gradient_of_complex(name):
+    z = tw.tensor(np.array([0.3 + 0.4j, -0.2 + 0.7j]), requires_grad=True)
+    assert tw.autograd.gradgradcheck(getattr(tw, name), [z], atol=1e-4)
