@@ -34,6 +34,10 @@ class Emitter {
 class Arg {
  public:
   Arg(const Value& value) : value_(&value) {}
+  // A handle of a derived type would convert to a Value that is gone before the call.
+  template <class T>
+    requires(!std::is_same_v<T, ValueImpl>)
+  Arg(const Ref<T>&) = delete;
   Arg(const Values& values) : values_(&values) {}
   Arg(std::nullptr_t) {}
   Arg(std::nullopt_t) {}

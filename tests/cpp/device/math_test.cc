@@ -134,7 +134,7 @@ long double erfinv_exact(long double x) {
   }
 
 CHECK_BOTH(exp, -105, 90, 1.5, -750, 712, 1.5)
-CHECK_BOTH(exp2, -151, 129, 1.5, -1080, 1026, 1)
+CHECK_BOTH(exp2, -151, 129, 1.5, -1080, 1026, 1.5)
 CHECK_BOTH(expm1, -40, 90, 2, -60, 712, 2)
 CHECK_BOTH(log, 0, 3e38, 1, 0, 1e308, 1)
 CHECK_BOTH(log1p, -1, 3e38, 1, -1, 1e308, 1)

@@ -69,7 +69,7 @@ TEST(writing_to_a_view_rewrites_the_history_of_its_base) {
 
 TEST(changing_what_backward_needs_is_noticed) {
   Tensor x = leaf(2, {2});
-  Value y = op<"mul">(x, 3.0);
+  Value y = op<"mul">(Value(x), 3.0);
   Value z = y * y;
   const Value inputs[] = {y, number_operand(Scalar(1))};
   ir::AttrBox attrs(ir::registry().get("add").attr_type, ir::registry().get("add").defaults());
