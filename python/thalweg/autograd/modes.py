@@ -1,6 +1,7 @@
 """Switches of this thread: recording, inference mode, anomaly mode, autocast. Each is a context manager and, where
 PyTorch's is one, a decorator."""
 
+import abc
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -22,17 +23,19 @@ __all__ = [
 ]
 
 
-class _Switch:
+class _Switch(abc.ABC):
     """Enters by setting a mode, leaves by putting back what was there; nests, and decorates functions."""
 
     def __init__(self) -> None:
         self._before: list = []
 
+    @abc.abstractmethod
     def _enter(self) -> Any:
-        raise NotImplementedError
+        """Sets the mode and returns what was there."""
 
+    @abc.abstractmethod
     def _leave(self, before: Any) -> None:
-        raise NotImplementedError
+        """Puts back what _enter returned."""
 
     def __enter__(self) -> "_Switch":
         self._before.append(self._enter())
