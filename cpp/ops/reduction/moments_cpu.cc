@@ -1,7 +1,8 @@
-// One pass. float and the half types add x - s and (x - s)² in double, where s is the first element: double
-// holds their squares exactly, so cancellation costs nothing that the input had. double merges (count, mean,
-// Σ²) triples by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979.
+// One pass. float and the half types add x - s and (x - s)² in double, where s is the first element of all:
+// where a result lies near s, cancellation costs nothing that the input had. Should any result lie so far
+// from s that it does, a second pass does all of them as it does double: it merges (count, mean, Σ²) triples
+// by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+// 1979.
 #include <algorithm>
 #include <cmath>
 
@@ -25,33 +26,53 @@ struct Triple {
   double count, mean, squares;
 };
 
+// delta² stands apart: it may overflow, and one side may be empty.
 TW_INLINE Triple merged(Triple a, Triple b) {
   double count = a.count + b.count, delta = b.mean - a.mean;
   double share = count > 0 ? b.count / count : 0;
-  return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+  return {count, a.mean + delta * share, a.squares + b.squares + delta * (delta * (a.count * share))};
+}
+
+template <class T>
+void merge_triples(const Operand& in, const Operand& out, uint64_t mask) {
+  reduce_loop<T, Triple, Moments>(
+      in, out, mask, Triple{0, 0, 0}, [](Triple a, Triple b) { return merged(a, b); },
+      [](Triple t) { return Moments{t.count > 0 ? t.mean : NAN, t.squares}; },
+      [](compute_t<T> x) { return Triple{1, static_cast<double>(x), 0}; });
+}
+
+template <class T>
+void add_shifted(const Operand& in, const Operand& out, uint64_t mask, double count, double shift) {
+  reduce_loop<T, Sums, Moments>(
+      in, out, mask, Sums{0, 0}, [](Sums a, Sums b) { return Sums{a.sum + b.sum, a.squares + b.squares}; },
+      [count, shift](Sums s) {
+        double squares = s.squares - s.sum * s.sum / count;
+        return Moments{shift + s.sum / count, squares < 0 ? 0 : squares};
+      },
+      [shift](compute_t<T> x) {
+        double d = static_cast<double>(x) - shift;
+        return Sums{d, d * d};
+      });
+}
+
+// Whether the difference of two sums kept fewer digits than float has.
+bool cancelled(const Moments& m, double count, double shift) {
+  constexpr double kKept = 1e-8;
+  double distance = m.mean - shift;
+  return m.squares < kKept * count * distance * distance;
 }
 
 template <class T>
 void reduce_moments(const Operand& in, const Operand& out, uint64_t mask, double count) {
-  if constexpr (std::is_same_v<T, double>) {
-    reduce_loop<T, Triple, Moments>(
-        in, out, mask, Triple{0, 0, 0}, [](Triple a, Triple b) { return merged(a, b); },
-        [](Triple t) { return Moments{t.count > 0 ? t.mean : NAN, t.squares}; },
-        [](double x) { return Triple{1, x, 0}; });
-  } else {
+  if constexpr (!std::is_same_v<T, double>) {
     double shift = in.count() > 0 ? static_cast<double>(load<T>(*in.as<stored_t<T>>())) : 0;
     if (!std::isfinite(shift)) shift = 0;
-    reduce_loop<T, Sums, Moments>(
-        in, out, mask, Sums{0, 0}, [](Sums a, Sums b) { return Sums{a.sum + b.sum, a.squares + b.squares}; },
-        [count, shift](Sums s) {
-          double squares = s.squares - s.sum * s.sum / count;
-          return Moments{shift + s.sum / count, squares < 0 ? 0 : squares};
-        },
-        [shift](compute_t<T> x) {
-          double d = static_cast<double>(x) - shift;
-          return Sums{d, d * d};
-        });
+    add_shifted<T>(in, out, mask, count, shift);
+    const Moments* found = out.as<Moments>();
+    auto is_cancelled = [&](const Moments& m) { return cancelled(m, count, shift); };
+    if (std::none_of(found, found + out.count(), is_cancelled)) return;
   }
+  merge_triples<T>(in, out, mask);
 }
 
 void moments_kernel(KernelContext& k) {

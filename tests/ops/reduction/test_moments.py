@@ -47,6 +47,22 @@ def test_large_mean():
     assert tw.tensor(y).var().item() == pytest.approx(y.astype(np.float64).var(ddof=1), rel=1e-6)
 
 
+def test_rows_far_from_the_first_element():
+    x = np.random.default_rng(1).normal(size=(3, 50)).astype(np.float32)
+    x[1] += 1000
+    for first in (1e9, 3e38, 1e4):
+        x[0, 0] = first
+        expected = x.astype(np.float64).var(1)
+        np.testing.assert_allclose(tw.tensor(x).var(1, correction=0).numpy()[1:], expected[1:], rtol=1e-6)
+        np.testing.assert_allclose(tw.tensor(x.T.copy()).var(0, correction=0).numpy()[1:], expected[1:], rtol=1e-6)
+
+
+def test_huge_numbers():
+    top = np.finfo(np.float64).max
+    assert tw.tensor([top], dtype=tw.float64).var(correction=0).item() == 0
+    assert tw.tensor([top, 1.0], dtype=tw.float64).var().item() == np.inf
+
+
 def test_gradient_at_zero():
     x = tw.zeros(3, requires_grad=True)
     x.std().backward()
