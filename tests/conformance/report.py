@@ -1,4 +1,4 @@
-"""The command: torch's databases through thalweg, in worker processes.
+"""The command: torch's databases and other peers' suites through thalweg, in worker processes.
 
 tools/conformance.py gelu matmul --dtypes float32,float64 -v    a few ops, failures in full
 tools/conformance.py                                            everything, JSON and the Markdown table
@@ -14,7 +14,7 @@ from pathlib import Path
 from . import pool, summary
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("op", "module", "optimizer")
+KINDS = ("op", "module", "optimizer", "array_api")
 
 
 def parse(argv):
@@ -22,11 +22,13 @@ def parse(argv):
         prog="conformance", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", help="ops (gelu, nn.functional.gelu, norm.fro), modules (nn.GELU), optimizers"
+        "names",
+        nargs="*",
+        help="ops (gelu, nn.functional.gelu, norm.fro), modules (nn.GELU), optimizers, array functions (xp.add)",
     )
     parser.add_argument("--dtypes", default="", help="comma separated; default: all that torch supports for the op")
     parser.add_argument("--checks", default="", help="comma separated; default: all (--checks help lists them)")
-    parser.add_argument("--suite", default="", help="op, module, optimizer; default: all (or what the names match)")
+    parser.add_argument("--suite", default="", help=f"{', '.join(KINDS)}; default: all (or what the names match)")
     parser.add_argument("--demanded", action="store_true", help="only the names that must be offered")
     parser.add_argument("--sample-fraction", type=float, default=1.0, help="this part of the names, chosen by hash")
     parser.add_argument(

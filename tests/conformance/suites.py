@@ -1,10 +1,10 @@
-"""The suites by kind. A new one (ONNX node tests, the array API) is a class here with `names`, `demanded` and `run`."""
+"""The suites by kind. A new one is a class here with `checks`, `names`, `find`, `demanded` and `run`."""
 
 import hashlib
 
 import torch
 
-from . import engine, exempt, modules, optimizers, samples
+from . import array_api, engine, exempt, modules, optimizers, samples
 from .demanded import MODULES, OPTIMIZERS
 
 
@@ -78,7 +78,29 @@ class Optimizers:
         return optimizers.run(unit["name"], unit.get("dtypes"), unit.get("checks") or optimizers.CHECKS).as_dict()
 
 
-SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers}
+class ArrayApi:
+    """The array API standard, against its strict reference."""
+
+    checks = array_api.CHECKS
+
+    @staticmethod
+    def names():
+        return array_api.database()
+
+    @staticmethod
+    def find(word):
+        return [n for n in array_api.database() if word == n]
+
+    @staticmethod
+    def demanded(name):
+        return True
+
+    @staticmethod
+    def run(unit):
+        return array_api.run(unit["name"], unit.get("checks") or array_api.CHECKS).as_dict()
+
+
+SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers, "array_api": ArrayApi}
 
 
 def sampled(name, fraction):

@@ -1,5 +1,7 @@
 """The namespace of the array API standard: its names, and where they differ from thalweg's."""
 
+import inspect
+
 import pytest
 import thalweg as tw
 
@@ -76,3 +78,45 @@ def test_reductions_and_searches():
     assert found.values.tolist() == [1, 2, 3]
     assert found.indices.tolist() == [1, 3, 0]
     assert found.counts.tolist() == [1, 1, 2]
+
+
+def test_signatures_are_the_standards():
+    for name in ELEMENTWISE:
+        parameters = list(inspect.signature(getattr(xp, name)).parameters.values())
+        assert [p.name for p in parameters] in (["x"], ["x1", "x2"], ["x", "min", "max"])
+        assert parameters[0].kind is inspect.Parameter.POSITIONAL_ONLY
+    assert list(inspect.signature(xp.arange).parameters) == ["start", "stop", "step", "dtype", "device"]
+
+
+def test_dtypes_alone_decide():
+    zero_dim = xp.asarray(2.0, dtype=xp.float64)
+    assert xp.add(xp.ones(3), zero_dim).dtype == xp.result_type(xp.ones(3), zero_dim) == xp.float64
+    assert xp.matmul(xp.ones((2, 2)), xp.ones((2, 2), dtype=xp.float64)).dtype == xp.float64
+    assert xp.concat([xp.asarray([1], dtype=xp.int8), xp.asarray([1], dtype=xp.int16)]).dtype == xp.int16
+    assert xp.where(xp.asarray([True, False]), 1, xp.asarray([5, 6], dtype=xp.uint8)).tolist() == [1, 6]
+    assert xp.subtract(1, xp.asarray([3, 4], dtype=xp.int8)).dtype == xp.int8
+    with pytest.raises(TypeError, match="array"):
+        xp.add(1, 2)
+
+
+def test_special_cases():
+    nan = xp.asarray([xp.nan, -0.0, 3.0])
+    assert xp.isnan(xp.sign(nan))[0]
+    assert xp.signbit(xp.remainder(xp.asarray([4.0, -4.0]), xp.asarray([-2.0, 2.0]))).tolist() == [True, False]
+    assert xp.round(xp.asarray([1.5 + 2.5j])).tolist() == [2 + 2j]
+    assert xp.unique_counts(xp.asarray([2j, 1j, 2j])).counts.tolist() == [1, 2]
+    assert xp.sum(xp.ones((2, 2)), axis=()).shape == (2, 2)
+    assert xp.roll(nan, 1, axis=()).shape == (3,)
+    assert xp.diff(nan, n=0, prepend=nan).shape == (3,)
+    assert xp.arange(3, 0).shape == (0,)
+    assert xp.take(nan, xp.asarray([1, 0], dtype=xp.uint8)).shape == (2,)
+
+
+def test_dlpack_names_its_device():
+    x = tw.ones(2)
+    assert x.to_device("cpu").tolist() == [1, 1]
+    copied = xp.from_dlpack(x, copy=True)
+    copied.zero_()
+    assert x.tolist() == [1, 1]
+    with pytest.raises(BufferError, match="CPU"):
+        x.__dlpack__(dl_device=(2, 0))

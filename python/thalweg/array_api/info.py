@@ -3,7 +3,7 @@
 from typing import Any
 
 import thalweg as tw
-from thalweg.array_api.functions import isdtype
+from thalweg.array_api.dtypes import isdtype
 
 _DTYPES = "bool int8 int16 int32 int64 uint8 float32 float64 complex64 complex128".split()
 

@@ -1,13 +1,14 @@
-"""Searching, sorting and sets."""
+"""Searching, sorting and sets under the standard's signatures."""
 
 from typing import Any, NamedTuple
 
 import thalweg as tw
 from thalweg._core._tensor import Tensor
+from thalweg.array_api.elementwise import promoted
 
 __all__ = [
     "argmax", "argmin", "argsort", "nonzero", "searchsorted", "sort", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values",
+    "unique_values", "where",
 ]  # fmt: skip
 
 
@@ -51,9 +52,15 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     return tw.nonzero(x, as_tuple=True)
 
 
-def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where x2 would have to go into a sorted x1."""
-    return tw.searchsorted(x1 if sorter is None else x1[sorter], x2, right=side == "right")
+    sequence, values = promoted(x1, x2)
+    return tw.searchsorted(sequence if sorter is None else sequence[sorter.to(tw.int64)], values, side=side)
+
+
+def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
+    """x1 where the condition holds, else x2."""
+    return tw.where(condition, *promoted(x1, x2))
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -66,13 +73,18 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     return tw.argsort(x, dim=axis, descending=descending, stable=stable)
 
 
-def _unique(x: Tensor) -> Any:
-    return tw.unique(x, return_inverse=True, return_counts=True)
+def _unique(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Values, the index of each element among them, counts; complex numbers are rows of two parts."""
+    if not x.is_complex():
+        return tw.unique(x, return_inverse=True, return_counts=True)
+    parts = tw.view_as_real(x.reshape(-1).clone())
+    values, inverse, counts = tw.unique(parts, return_inverse=True, return_counts=True, dim=0)
+    return tw.view_as_complex(values), inverse.reshape(x.shape), counts
 
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct elements."""
-    return tw.unique(x)
+    return _unique(x)[0]
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:

@@ -173,10 +173,12 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 @export(function=True)
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor over the memory of any object with __dlpack__."""
+def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of any object with __dlpack__; over a copy of it where copy=True."""
+    check_device(device, "from_dlpack")
     capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
-    return _native.from_dlpack(capsule)
+    result = _native.from_dlpack(capsule)
+    return result.clone() if copy else result
 
 
 @export(function=True)

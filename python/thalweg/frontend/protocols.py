@@ -51,7 +51,14 @@ def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bo
 def _dlpack(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
+    if dl_device is not None and tuple(dl_device) != (1, 0):
+        raise BufferError(f"dlpack: device (1, 0), the CPU, is wanted, got {tuple(dl_device)}")
     return _native.to_dlpack(self.clone() if copy else self)
+
+
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on a device, as the array API calls `to`."""
+    return self.to(device)
 
 
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
@@ -76,5 +83,6 @@ attach("__reversed__", lambda self: self.flip(0))
 attach("__array__", _array)
 attach("__array_namespace__", _array_namespace)
 attach("__array_wrap__", _array_wrap)
+attach("to_device", _to_device)
 attach("__dlpack__", _dlpack)
 attach("__dlpack_device__", lambda self: (1, 0))
