@@ -67,15 +67,6 @@ MODULES = frozenset(
 
 OPTIMIZERS = frozenset("SGD Adam AdamW Adagrad RMSprop Adadelta".split())
 
-# Results that no seed fixes across frameworks: compared in shape and dtype, and in value only where torch itself
-# gives the same result for two seeds.
-RANDOM = frozenset(
-    "cauchy exponential geometric log_normal normal uniform randn randn_like rand_like randint randint_like multinomial"
-    " bernoulli nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout"
-    " nn.functional.feature_alpha_dropout nn.functional.rrelu nn.functional.fractional_max_pool2d"
-    " nn.functional.fractional_max_pool3d nn.functional.scaled_dot_product_attention"
-    " nn.functional.multi_head_attention_forward pca_lowrank svd_lowrank".split()
-)
 # Memory that nobody wrote: never compared in value.
 UNWRITTEN = frozenset(
     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ resize_as_".split()

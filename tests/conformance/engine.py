@@ -5,8 +5,7 @@ import time
 
 from . import checks, errors, grads, samples
 from .compare import describe_call
-from .demanded import RANDOM
-from .outcome import SKIP, Rejected
+from .outcome import SKIP
 from .result import Result, perform
 
 GRADIENT = ("grad", "grad_noncontiguous", "grad_inplace", "gradgrad", "finite", "finite2")
@@ -19,29 +18,24 @@ def _gradient_checks(op, dtype):
     if not op.supports_autograd or dtype not in DIFFERENTIABLE:
         return {}
     make = functools.partial(grads.run_op, op)
-    found = {"grad": lambda s: grads.first(make, s)}
+
+    def values(sample):
+        """Whether torch's gradients can be compared in value: they may depend on what was drawn."""
+        draw = checks.drawn(op, op.op, sample)
+        return draw is None or draw.constant_gradient
+
+    found = {"grad": lambda s: grads.first(make, s, values(s))}
     if op.supports_inplace_autograd and op.inplace_variant is not None:
         written = functools.partial(grads.run_in_place, op)
-        found["grad_inplace"] = lambda s: SKIP if s.broadcasts_input else grads.first(written, s)
+        found["grad_inplace"] = lambda s: SKIP if s.broadcasts_input else grads.first(written, s, values(s))
     if dtype == "float64":
-        found["grad_noncontiguous"] = lambda s: grads.first(make, s.noncontiguous())
+        found["grad_noncontiguous"] = lambda s: grads.first(make, s.noncontiguous(), values(s))
         found["finite"] = lambda s: grads.finite(make, s, 1)
     if dtype in ("float64", "complex128") and op.supports_gradgrad:
-        found["gradgrad"] = lambda s: grads.second(make, s)
+        found["gradgrad"] = lambda s: grads.second(make, s, values(s))
         if dtype == "float64":
             found["finite2"] = lambda s: grads.finite(make, s, 2)
-    return {check: functools.partial(_unless_drawn, op, fn) for check, fn in found.items()}
-
-
-def _unless_drawn(op, fn, sample):
-    """A random op's gradient depends on what was drawn; only draws that torch repeats are compared."""
-    if op.name in RANDOM:
-        try:
-            if not checks.repeatable(op.op, sample):
-                return SKIP
-        except Rejected:
-            return SKIP
-    return fn(sample)
+    return found
 
 
 def checks_for(op, dtype, wanted=ALL_CHECKS):

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from .checks import widened
-from .compare import GRADIENT_FACTOR, compare_tensor
+from .compare import GRADIENT_FACTOR, compare, compare_tensor
 from .convert import ToTorch, dtype_name, tensor_to_tw, tensors_of, to_numpy
 from .outcome import SKIP, Rejected, first_line
 from .sides import THALWEG, TORCH
@@ -88,15 +88,15 @@ def _reference(make, sample, second=False):
         raise Rejected(first_line(e)) from None
 
 
-def _compare_grad(want, got, shape_of, exact, label):
-    """A gradient that one side does not produce counts as zeros."""
+def _compare_grad(want, got, shape_of, exact, label, values=True):
+    """A gradient that one side does not produce counts as zeros; values=False looks at shape and dtype only."""
     if want is None and got is None:
         return None
     if got is None:
-        return None if not to_numpy(want).any() else f"{label}: thalweg gives no gradient, torch does"
+        return None if not values or not to_numpy(want).any() else f"{label}: thalweg gives no gradient, torch does"
     if want is None:
         want = torch.zeros(tuple(shape_of.shape), dtype=shape_of.dtype)
-    message = compare_tensor(want, got, exact, GRADIENT_FACTOR)
+    message = compare_tensor(want, got, exact, GRADIENT_FACTOR) if values else compare(want, got, values=False)
     return f"{label}: {message}" if message else None
 
 
@@ -118,7 +118,7 @@ def _exact_grads(make, sample, cotangents):
     return lambda i: lambda: grads() and grads()[i]
 
 
-def first(make, sample):
+def first(make, sample, values=True):
     """Gradient of a seeded combination of the outputs by every leaf, against torch's; make(side, sample) is a Run."""
     run, cotangents, _, want = _reference(make, sample)
     ours = make(THALWEG, sample)
@@ -127,13 +127,13 @@ def first(make, sample):
     got = ours.grads(_side_tensors(THALWEG, cotangents))
     exact = _exact_grads(make, sample, cotangents)
     for i, (w, g, leaf) in enumerate(zip(want, got, run.leaves)):
-        message = _compare_grad(w, g, leaf, exact(i), f"gradient of input {i}")
+        message = _compare_grad(w, g, leaf, exact(i), f"gradient of input {i}", values)
         if message:
             return message
     return None
 
 
-def second(make, sample):
+def second(make, sample, values=True):
     """Gradient of the gradient, by inputs and by the cotangents, against torch's."""
     run, cotangents, cots, grads = _reference(make, sample, second=True)
     chosen = [i for i, g in enumerate(grads) if g is not None and g.requires_grad]
@@ -156,7 +156,7 @@ def second(make, sample):
     labels = [f"second gradient by input {i}" for i in range(len(run.leaves))]
     labels += [f"second gradient by cotangent {i}" for i in range(len(cots))]
     for w, g, like, label in zip(want, got, run.leaves + cots, labels):
-        message = _compare_grad(w, g, like, None, label)
+        message = _compare_grad(w, g, like, None, label, values)
         if message:
             return message
     return None
