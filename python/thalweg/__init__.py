@@ -26,6 +26,15 @@ from thalweg.autograd.modes import (
 from thalweg.errors import CommError, DeviceError, InternalError, OutOfMemoryError, PlacementError
 from thalweg.frontend.device import device
 from thalweg.frontend.dtypes import *  # noqa: F403
+from thalweg.frontend.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from thalweg.frontend.printing import set_printoptions
 from thalweg.frontend.random import (
     Generator,

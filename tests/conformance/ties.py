@@ -30,7 +30,9 @@ def agree(name, sample, want, got):
             return message
     place, once = _PLACES[name]
     dim = argument(sample, place, "dim", -1)
-    ours, theirs = (_pointed(sample.input, x[1] if pair else x, dim if isinstance(dim, int) else -1, once) for x in (got, want))
+    ours, theirs = (
+        _pointed(sample.input, x[1] if pair else x, dim if isinstance(dim, int) else -1, once) for x in (got, want)
+    )
     if isinstance(ours, str):
         return ours
     same = (ours == theirs) | ((ours != ours) & (theirs != theirs))

@@ -10,8 +10,8 @@
 namespace tw::device {
 
 uint64_t reduce_mask(const Dims& dims, int64_t rank) {
-  TW_ASSERT(rank, <=, 63);
-  if (dims.empty()) return (uint64_t{1} << rank) - 1;
+  TW_CHECK(rank <= 64, kRuntime, "a tensor of at most 64 dims can be reduced, got ", rank);
+  if (dims.empty()) return rank == 64 ? ~uint64_t{0} : (uint64_t{1} << rank) - 1;
   uint64_t mask = 0;
   for (int64_t dim : dims) mask |= uint64_t{1} << dim;
   return mask;

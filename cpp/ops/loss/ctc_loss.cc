@@ -1,6 +1,9 @@
 // ctc_loss_each: minus the logarithm of the probability that a sequence of classes, with blanks and repeats
 // removed, is the target, for each sequence of a batch. Graves et al., "Connectionist temporal
 // classification", ICML 2006.
+// The gradient is the one by the logits of which log_probs is the log_softmax, as if that were the identity:
+// it takes log_probs for normalised and differs from the derivative by log_probs by exp(log_probs) times the
+// incoming gradient, which log_softmax's own gradient cancels.
 //   log_probs [T, N, C], targets [N, S] or one after the other [Σ target_lengths] -> [N], log_alpha [N, T, 2
 //   S + 1]
 #include "ops/loss/ctc_loss.h"

@@ -94,12 +94,17 @@ double forward(const Sequence<T>& q, int64_t width, T* alpha) {
   return -(states > 1 ? log_add(end, before[states - 2]) : end);
 }
 
-// dx = -g times the probability of emitting each class at each time, given the target.
+// dx = g (exp(log_probs) - the probability of emitting each class at each time, given the target). The first
+// term is what log_softmax would subtract from the second, and is 0 in the sum over classes: a gradient of
+// the logits.
 template <class T>
-void backward(const Sequence<T>& q, int64_t width, const T* alpha, double loss, double g, T* dx) {
+void backward(const Sequence<T>& q, int64_t width, const T* alpha, double loss, double g, int64_t classes,
+              T* dx) {
   int64_t states = q.states();
   std::vector<double> after(states, kNone), now(states, kNone);
   for (int64_t t = q.steps - 1; t >= 0; t--) {
+    for (int64_t c = 0; c < classes; c++)
+      dx[t * q.step + c] = static_cast<T>(g * std::exp(static_cast<double>(q.log_probs[t * q.step + c])));
     for (int64_t s = 0; s < states; s++) {
       double sum = t == q.steps - 1 ? (s + 2 >= states ? 0 : kNone) : after[s];
       if (t < q.steps - 1 && s + 1 < states) sum = log_add(sum, after[s + 1]);
@@ -145,7 +150,7 @@ void ctc_loss_backward_kernel(KernelContext& k) {
         double total = static_cast<double>(end[states - 1]);
         if (states > 1) total = log_add(total, static_cast<double>(end[states - 2]));
         if (total == kNone && a.zero_infinity) continue;
-        backward<T>(q, width, alpha.data() + n * block, -total, static_cast<double>(grad[n]),
+        backward<T>(q, width, alpha.data() + n * block, -total, static_cast<double>(grad[n]), batch.classes(),
                     dx + n * batch.classes());
       }
     });

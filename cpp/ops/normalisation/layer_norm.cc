@@ -140,8 +140,7 @@ void define_layer_norm(OpRegistry& r) {
       .grad("input weight rstd", rms_norm_grad)
       .autocast(Autocast::kFloat32)
       .sbp(sbp_leading<RmsNormAttrs>)
-      .cost(pointwise_cost<6>)
-      .expose(kFunction | kNnFunctional);
+      .cost(pointwise_cost<6>);
   r.op("layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor? mean, Tensor rstd,"
        " int[] normalized_shape, int wanted) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)",
        &LayerNormBackwardAttrs::normalized_shape, &LayerNormBackwardAttrs::wanted)

@@ -16,6 +16,11 @@ void infer_lerp(InferContext& c) {
            "lerp: a floating or complex dtype is wanted, got ", c.in(0).dtype);
   TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "lerp: the dtypes must agree, got ", c.in(0).dtype,
            " and ", c.in(1).dtype);
+  // A number keeps its own dtype: rounded to a half type it would be another weight.
+  const ValueImpl& weight = c.in(2);
+  TW_CHECK(weight.dtype == c.in(0).dtype ||
+               (weight.wrapped_number && kind_of(weight.dtype) <= kind_of(c.in(0).dtype)),
+           kRuntime, "lerp: a weight of dtype ", c.in(0).dtype, " is wanted, got ", weight.dtype);
 }
 
 void lerp_grad(GradContext& c) {
@@ -65,7 +70,7 @@ void infer_addcdiv(InferContext& c) {
 void define_fused(OpRegistry& r) {
   r.op("lerp(Tensor input, Tensor end, Tensor weight) -> Tensor")
       .doc("input + weight * (end - input).")
-      .promote(Promotion::kLikeFirst, 0b101)
+      .promote(Promotion::kLikeFirst, 0b001)
       .infer(infer_lerp)
       .grad("input(weight) end(weight) weight", lerp_grad)
       .autocast(Autocast::kWidest)

@@ -8,15 +8,33 @@ using namespace device;
 
 namespace {
 
+// From the nearer end, so that weight 1 gives the end exactly.
+template <class C>
+TW_INLINE C between(C a, C b, C w) {
+  if constexpr (is_complex_type<C>)
+    return a + w * (b - a);
+  else
+    return std::abs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
+}
+
+// The number in a one-element operand of any dtype.
+template <class C>
+C number_in(const Operand& x) {
+  C value{};
+  dispatch_all(x.dtype, "lerp", [&]<class W>() {
+    auto loaded = load<W>(*x.as<stored_t<W>>());
+    if constexpr (is_complex_type<C> || !is_complex_type<W>) value = static_cast<C>(loaded);
+  });
+  return value;
+}
+
 void lerp_kernel(KernelContext& k) {
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    ternary_loop<T, T, T, T>(k, [](C a, C b, C w) {
-      if constexpr (is_complex_type<T>) return a + w * (b - a);
-      // From the nearer end, so that weight 1 gives the end exactly.
-      else
-        return std::abs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
-    });
+    if (k.in(2).count() != 1)
+      return ternary_loop<T, T, T, T>(k, [](C a, C b, C w) { return between(a, b, w); });
+    C w = number_in<C>(k.in(2));
+    binary_loop<T, T, T>(k, [w](C a, C b) { return between(a, b, w); });
   });
 }
 

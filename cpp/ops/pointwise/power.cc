@@ -1,5 +1,6 @@
 // pow(a, b) = a^b, with numbers on either side. Integers to negative powers are 0 (or +-1 for a base of +-1),
-// as integer division would give.
+// as integer division would give; a negative number, rather than a tensor, as the exponent of integers is
+// refused in Python (composites/pointwise_forms.py).
 //
 // The gradient of the base is taken as 0 where the exponent is 0, that of the exponent where 0 is raised to 0
 // or more.
@@ -57,8 +58,7 @@ void define_power(OpRegistry& r) {
       .grad("input exponent", pow_grad)
       .autocast(Autocast::kFloat32)
       .sbp(sbp::elementwise)
-      .cost(pointwise_cost<30>)
-      .expose(kEverywhere);
+      .cost(pointwise_cost<30>);
   r.op("pow_backward(Tensor grad, Tensor input, Tensor exponent) -> Tensor")
       .doc("grad times the derivative of pow by its base.")
       .promote(Promotion::kCommon)

@@ -1,10 +1,11 @@
 // Tensors of random numbers: of the size and dtype of the input, whose values do not matter. In place they
 // overwrite it.
 //
-// uniform in [from, to); normal by Box and Muller's transform; exponential, cauchy, geometric by the inverse
-// of their distribution functions; log_normal = exp(normal); random_integers in [low, high);
-// random_permutation of 0 ... n - 1. multinomial draws indices of rows of weights; without replacement by the
-// order of exponential clocks -log(u) / weight. Element i takes the words that ops/random_words.h says.
+// uniform in [from, to), complex numbers in both parts; normal by Box and Muller's transform, the parts of
+// complex numbers with the mean and half the variance each; exponential, cauchy, geometric by the inverse of
+// their distribution functions; log_normal = exp(normal); random_integers in [low, high); random_permutation
+// of 0 ... n - 1. multinomial draws indices of rows of weights; without replacement by the order of
+// exponential clocks -log(u) / weight. Element i takes the words that ops/random_words.h says.
 #include "ops/random/distribution.h"
 
 #include "ops/pointwise/rules.h"
@@ -20,15 +21,22 @@ void infer_random(InferContext& c) {
            c.in(0).dtype);
   infer_same(c);
 }
+// Complex numbers are drawn as pairs of real ones.
+void infer_parts(InferContext& c) {
+  if (is_complex(c.in(0).dtype))
+    infer_same(c);
+  else
+    infer_random(c);
+}
 void infer_uniform(InferContext& c) {
   const auto& a = c.attrs<DistributionAttrs>();
   TW_CHECK(a.a <= a.b, kRuntime, "uniform: from must not be above to, got ", a.a, " and ", a.b);
-  infer_random(c);
+  infer_parts(c);
 }
 void infer_normal(InferContext& c) {
   TW_CHECK(c.attrs<DistributionAttrs>().b >= 0, kRuntime, c.op, ": std must not be negative, got ",
            c.attrs<DistributionAttrs>().b);
-  infer_random(c);
+  infer_parts(c);
 }
 void infer_log_normal(InferContext& c) {
   TW_CHECK(c.attrs<DistributionAttrs>().b > 0, kRuntime, c.op, ": std must be positive, got ",

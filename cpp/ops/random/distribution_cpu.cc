@@ -49,26 +49,47 @@ TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, i
   }
 }
 
+// An operand as it is or, where it is complex, its parts in a last dim of 2.
+class RealParts {
+ public:
+  explicit RealParts(const Operand& x) : operand_(x) {
+    if (!is_complex(x.dtype)) return;
+    sizes_ = *x.sizes;
+    for (int64_t stride : *x.strides) strides_.push_back(2 * stride);
+    sizes_.push_back(2);
+    strides_.push_back(1);
+    operand_ = {x.data, &sizes_, &strides_, real_of(x.dtype)};
+  }
+  RealParts(const RealParts&) = delete;
+  RealParts& operator=(const RealParts&) = delete;
+  const Operand& operand() const { return operand_; }
+
+ private:
+  Dims sizes_, strides_;
+  Operand operand_;
+};
+
 // out = f(u) for uniforms u of type C.
 template <class C, class T, class F>
-void fill_uniforms(KernelContext& k, PhiloxKey key, F f) {
-  random_fill(k.out(), key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+void fill_uniforms(const Operand& out, PhiloxKey key, F f) {
+  random_fill(out, key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
     transform<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
   });
 }
 template <class C, class T, class F>
-void fill_normals(KernelContext& k, PhiloxKey key, F f) {
-  random_fill(k.out(), key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+void fill_normals(const Operand& out, PhiloxKey key, F f) {
+  random_fill(out, key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
     transform_pairs<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
   });
 }
 
 void uniform_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+  RealParts out(k.out());
+  dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C from = C(a.a), width = C(a.b - a.a), to = C(a.b);
-    fill_uniforms<C, T>(k, a.key, [=](C u) {
+    fill_uniforms<C, T>(out.operand(), a.key, [=](C u) {
       C x = from + u * width;
       // Rounding, in the dtype of the result too, must not reach the open end.
       return static_cast<C>(store<T>(x)) >= to ? from : x;
@@ -78,10 +99,11 @@ void uniform_kernel(KernelContext& k) {
 
 void normal_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+  RealParts out(k.out());
+  dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C mean = C(a.a), std = C(a.b);
-    fill_normals<C, T>(k, a.key, [=](C z) { return mean + std * z; });
+    C mean = C(a.a), std = C(is_complex(k.out().dtype) ? a.b * std::sqrt(0.5) : a.b);
+    fill_normals<C, T>(out.operand(), a.key, [=](C z) { return mean + std * z; });
   });
 }
 
@@ -90,7 +112,7 @@ void log_normal_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C mean = C(a.a), std = C(a.b);
-    fill_normals<C, T>(k, a.key, [=](C z) { return math::exp(mean + std * z); });
+    fill_normals<C, T>(k.out(), a.key, [=](C z) { return math::exp(mean + std * z); });
   });
 }
 
@@ -99,7 +121,7 @@ void exponential_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C scale = C(-1 / a.a);
-    fill_uniforms<C, T>(k, a.key, [=](C u) { return scale * math::log1p(-u); });
+    fill_uniforms<C, T>(k.out(), a.key, [=](C u) { return scale * math::log1p(-u); });
   });
 }
 
@@ -108,7 +130,7 @@ void cauchy_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C median = C(a.a), sigma = C(a.b);
-    fill_uniforms<C, T>(k, a.key,
+    fill_uniforms<C, T>(k.out(), a.key,
                         [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
   });
 }
@@ -117,7 +139,7 @@ void geometric_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
   double scale = 1 / std::log1p(-a.a);
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
-    fill_uniforms<double, T>(k, a.key, [=](double u) {
+    fill_uniforms<double, T>(k.out(), a.key, [=](double u) {
       double trials = std::ceil(math::log1p(-u) * scale);
       return trials < 1 ? 1.0 : trials;
     });

@@ -120,27 +120,82 @@ void collect_planes(const Operand& out, int64_t planes, int64_t count, F fill) {
                    std::fill_n(sums.as<C>(), count, C(0));
                    fill(plane, sums.as<C>());
                    T* y = out.as<T>() + plane * count;
-                   for (int64_t i = 0; i < count; i++) {
-                     if constexpr (std::is_same_v<T, uint8_t>)
-                       y[i] = static_cast<T>(std::lround(std::clamp(sums.as<C>()[i], C(0), C(255))));
-                     else
-                       y[i] = store<T>(sums.as<C>()[i]);
-                   }
+                   for (int64_t i = 0; i < count; i++) y[i] = store<T>(sums.as<C>()[i]);
                  }
                });
 }
 
-template <class Body>
-void with_dtype(DType dtype, const char* op, Body&& body) {
-  if (dtype == DType::kUInt8) return body.template operator()<uint8_t, float>();
-  dispatch_float(dtype, op, [&]<class T>() { body.template operator()<T, compute_t<T>>(); });
+// Bytes are resampled dim by dim, the last one first, and rounded after each, as image libraries and PyTorch
+// do. The weights are whole numbers of 2^-bits, of as many bits as leave the largest below 2^15.
+struct ByteTable {
+  const Table* table;
+  int bits = 0;
+  std::vector<int32_t> weights;  // as the table's taps; those that the edge puts in one place are added up
+
+  explicit ByteTable(const Table& from) : table(&from) {
+    std::vector<double> exact;
+    for (int64_t o = 0; o < from.out; o++)
+      for (int i = 0; i < from.taps; i++) {
+        const Tap* taps = from.at(o);
+        int first = 0;
+        while (taps[first].position != taps[i].position) first++;
+        exact.push_back(0);
+        exact[static_cast<size_t>(o * from.taps + first)] += taps[i].weight;
+      }
+    double largest = *std::max_element(exact.begin(), exact.end());
+    while (bits < 22 && std::floor(0.5 + largest * (1 << (bits + 1))) < (1 << 15)) bits++;
+    for (double w : exact)
+      weights.push_back(static_cast<int32_t>(std::trunc(w * (1 << bits) + (w < 0 ? -0.5 : 0.5))));
+  }
+
+  // x [outer, in, inner] to y [outer, out, inner].
+  void apply(const uint8_t* x, uint8_t* y, int64_t outer, int64_t inner) const {
+    const int64_t in = table->in, out = table->out, taps = table->taps;
+    for (int64_t a = 0; a < outer; a++)
+      for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < inner; i++) {
+          int32_t sum = 1 << (bits - 1);
+          for (int64_t tap = 0; tap < taps; tap++)
+            sum += weights[static_cast<size_t>(o * taps + tap)] *
+                   x[(a * in + table->at(o)[tap].position) * inner + i];
+          y[(a * out + o) * inner + i] = static_cast<uint8_t>(std::clamp(sum >> bits, 0, 255));
+        }
+  }
+};
+
+void resample_bytes(const Operand& in, const Operand& out, const std::array<Table, 3>& tables) {
+  const int64_t planes = out.size(0) * out.size(1);
+  int64_t from = 1, to = 1;
+  std::vector<ByteTable> passes;
+  for (const Table& table : tables) {
+    from *= table.in, to *= table.out;
+    passes.emplace_back(table);
+  }
+  Contiguous<uint8_t> input(in);
+  parallel_for(0, planes, std::max<int64_t>(1, (1 << 13) / to), [&](int64_t first, int64_t last) {
+    std::vector<uint8_t> now, next;
+    for (int64_t plane = first; plane < last; plane++) {
+      now.assign(input.data() + plane * from, input.data() + (plane + 1) * from);
+      int64_t inner = 1;
+      for (size_t d = 3; d-- > 0; inner *= tables[d].out) {
+        if (tables[d].in == tables[d].out) continue;
+        int64_t outer = static_cast<int64_t>(now.size()) / (tables[d].in * inner);
+        next.resize(static_cast<size_t>(outer * tables[d].out * inner));
+        passes[d].apply(now.data(), next.data(), outer, inner);
+        std::swap(now, next);
+      }
+      std::copy(now.begin(), now.end(), out.as<uint8_t>() + plane * to);
+    }
+  });
 }
 
 void resample_kernel(KernelContext& k) {
   auto tables = make_tables(*k.in(0).sizes, *k.out().sizes, k.attrs<ResampleAttrs>());
   int64_t planes = k.out().size(0) * k.out().size(1), from = tables[0].in * tables[1].in * tables[2].in;
   int64_t to = tables[0].out * tables[1].out * tables[2].out;
-  with_dtype(k.out().dtype, k.op, [&]<class T, class C>() {
+  if (k.out().dtype == DType::kUInt8) return resample_bytes(k.in(0), k.out(), tables);
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
     Contiguous<T> input(k.in(0));
     collect_planes<T, C>(k.out(), planes, to, [&](int64_t plane, C* y) {
       const T* x = input.data() + plane * from;
@@ -154,7 +209,8 @@ void resample_backward_kernel(KernelContext& k) {
   auto tables = make_tables(*k.out().sizes, *k.in(0).sizes, k.attrs<ResampleAttrs>());
   int64_t planes = k.out().size(0) * k.out().size(1), to = tables[0].in * tables[1].in * tables[2].in;
   int64_t from = tables[0].out * tables[1].out * tables[2].out;
-  with_dtype(k.out().dtype, k.op, [&]<class T, class C>() {
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
     Contiguous<T> grad(k.in(0));
     collect_planes<T, C>(k.out(), planes, to, [&](int64_t plane, C* x) {
       const T* g = grad.data() + plane * from;

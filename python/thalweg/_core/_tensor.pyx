@@ -185,6 +185,12 @@ cdef dict _slots = {}
 cdef bint _wrapping = False
 cdef object _empty = None
 
+# A number as the exponent; pow() says why.
+cdef int _check_exponent(object base, object exponent) except -1:
+    if type(exponent) is int and exponent < 0 and not (base.dtype.is_floating_point or base.dtype.is_complex):
+        raise RuntimeError(f"pow: integers have no negative powers, got dtype {base.dtype} and exponent {exponent}")
+    return 0
+
 cdef const OpDef* _op(const char* name):
     return registry().find(string_view(name))
 
@@ -377,9 +383,13 @@ cdef class Tensor:
     def __mod__(self, other): return call_binary(_remainder, self, other, False)
     def __rmod__(self, other): return call_binary(_remainder, other, self, False)
     def __imod__(self, other): return call_binary(_remainder, self, other, True)
-    def __pow__(self, other, modulo): return call_binary(_pow, self, other, False)
+    def __pow__(self, other, modulo):
+        _check_exponent(self, other)
+        return call_binary(_pow, self, other, False)
     def __rpow__(self, other, modulo): return call_binary(_pow, other, self, False)
-    def __ipow__(self, other): return call_binary(_pow, self, other, True)
+    def __ipow__(self, other):
+        _check_exponent(self, other)
+        return call_binary(_pow, self, other, True)
     def __matmul__(self, other): return call_binary(_matmul, self, other, False)
     def __rmatmul__(self, other): return call_binary(_matmul, other, self, False)
     def __and__(self, other): return call_binary(_and, self, other, False)

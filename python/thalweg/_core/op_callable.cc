@@ -32,12 +32,31 @@ PyObject* wrap_outputs(const OpObject& op, ir::Values& outputs) {
   return result;
 }
 
+// Whether two tensors share a byte of memory, or are one tensor.
+bool overlap(const eager::TensorImpl& a, const eager::TensorImpl& b) {
+  if (&a == &b) return true;
+  if (a.storage != b.storage || a.count() == 0 || b.count() == 0) return false;
+  auto last = [](const eager::TensorImpl& t) {
+    int64_t at = t.offset;
+    for (size_t d = 0; d < t.sizes.size(); d++) at += (t.sizes[d] - 1) * t.strides[d];
+    return at;
+  };
+  return a.offset <= last(b) && b.offset <= last(a);
+}
+
+// Ops that convert no dtypes write results of their own dtype only.
+bool converts(const ir::OpDef& def) {
+  return def.promotion != ir::Promotion::kNone || def.input_dtype_offset >= 0 || def.schema.tensor_count == 0;
+}
+
 // out=: the result is written into a given tensor, which takes the result's shape when it has no elements.
 void write_out(const ir::OpDef& def, PyObject* target, const ir::Value& result) {
   TW_CHECK(is_tensor(target), kType, def.name(), ": out must be a Tensor");
   eager::TensorImpl& out = *handle_of(target);
   TW_CHECK(can_cast(result->dtype, out.dtype), kRuntime, def.name(), ": the result has dtype ", result->dtype,
            ", which cannot be written to out of dtype ", out.dtype);
+  TW_CHECK(converts(def) || result->dtype == out.dtype, kRuntime, def.name(), ": out must have the dtype ",
+           result->dtype, ", got ", out.dtype);
   TW_CHECK(!(eager::tensor_of(result).needs_grad() || out.needs_grad()), kRuntime, def.name(),
            ": out= does not support automatic differentiation, but an argument requires grad");
   if (out.sizes != result->sizes) {
@@ -49,6 +68,14 @@ void write_out(const ir::OpDef& def, PyObject* target, const ir::Value& result) 
   }
   const ir::Value inputs[] = {ir::Value(&out), result};
   eager::dispatch_inplace(ir::registry().get("copy"), inputs, {}, nullptr);
+}
+
+// Lists are joined one after the other: writing one part over another would spoil it.
+void check_apart(const ir::OpDef& def, PyObject* out, std::span<const ir::Value> inputs) {
+  if (!def.schema.has_lists || !is_tensor(out)) return;
+  for (const ir::Value& input : inputs)
+    TW_CHECK(!input || !overlap(*handle_of(out), eager::tensor_of(input)), kRuntime, def.name(),
+             ": out must not share memory with an input");
 }
 
 PyObject* finish_out(const OpObject& op, PyObject* out, ir::Values& outputs) {
@@ -77,7 +104,10 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
     }
     ir::Values outputs;
     eager::dispatch(def, call.inputs(), call.starts(), call.attrs(), &outputs);
-    if (call.out) return finish_out(op, call.out, outputs);
+    if (call.out) {
+      check_apart(def, call.out, call.inputs());
+      return finish_out(op, call.out, outputs);
+    }
     return wrap_outputs(op, outputs);
   } catch (...) {
     translate_exception();

@@ -4,7 +4,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
-from thalweg.composites.support import as_number, broadcast_shape, int64, wrap_dim
+from thalweg.composites.support import any_true, as_number, broadcast_shape, int64, wrap_dim
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod"}
 
@@ -162,6 +162,8 @@ def _checked_dim_index(name: str, input: Tensor, dim: int, index: Tensor) -> int
         raise RuntimeError(f"{name}: an index of dtype int64 or int32 is wanted, got {got}")
     if index.ndim > 1:
         raise IndexError(f"{name}: an index of at most 1 dim is wanted, got shape {list(index.shape)}")
+    if name != "index_fill" and any_true(index < 0):
+        raise IndexError(f"{name}: indices that are not negative are wanted, got {int(ops.amin(index))}")
     return wrap_dim(name, dim, input.ndim)
 
 

@@ -107,6 +107,10 @@ def attention_by_ops(
     enable_gqa: bool,
 ) -> Tensor:
     """The same with the weights in memory: any leading dims, dropout, gradients of the mask."""
+    if query.dtype.itemsize == 2:  # as the fused op, in float32
+        mask = mask.float() if mask is not None and mask.dtype.is_floating_point else mask
+        q, k, v = query.float(), key.float(), value.float()
+        return attention_by_ops(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa).to(query.dtype)
     if enable_gqa and query.dim() > 2 and query.shape[-3] != key.shape[-3]:
         share = query.shape[-3] // max(key.shape[-3], 1)
         if share * key.shape[-3] != query.shape[-3]:

@@ -29,12 +29,12 @@ def _with_probabilities(
     dim = 1 if input.ndim > 1 else 0
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+    terms = ops.log_softmax(input, dim) * target
     if weight is not None:
-        target = target * weight.reshape([-1] + [1] * (input.ndim - 1 - dim))
-    losses = ops.neg(ops.sum(ops.log_softmax(input, dim) * target, dim))
+        terms = terms * weight.reshape([-1] + [1] * (input.ndim - 1 - dim))
     if reduction == "none":
-        return losses
-    total = ops.sum(losses)
+        return ops.neg(ops.sum(terms, dim))
+    total = ops.neg(ops.sum(terms))
     return total if reduction == "sum" else total / (input.numel() / input.shape[dim] if input.numel() else 0.0)
 
 
@@ -62,6 +62,10 @@ def cross_entropy(
     if target.dtype.is_floating_point:
         if reduction not in ("none", "mean", "sum"):
             raise ValueError(f"cross_entropy: reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+        if ignore_index >= 0:
+            raise RuntimeError(
+                f"cross_entropy: ignore_index is for class indices, got {ignore_index} and probabilities"
+            )
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
     return ops.cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)
 
@@ -106,7 +110,8 @@ def ctc_loss(
 
     log_probs: [T, N, C] or [T, C], logarithms of probabilities; targets: [N, S] or all targets one after the other.
     The mean divides each sequence's loss by the length of its target first. Targets that no alignment reaches cost
-    infinity, or 0 with zero_infinity.
+    infinity, or 0 with zero_infinity. The gradient takes log_probs for the result of log_softmax: it is the one by the
+    logits, which log_softmax's own leaves as it is.
     """
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"ctc_loss: reduction must be 'none', 'mean' or 'sum', got {reduction!r}")

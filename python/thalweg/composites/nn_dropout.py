@@ -54,11 +54,9 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, name: str,
     if not training or p == 0:
         return input
     # An input without a batch has its channels in dim 0.
-    alone = input.ndim == single
-    if alone:
-        input = input.unsqueeze(0)
-    result = _scaled(input, _feature_noise(input, p, name), p, inplace)
-    return result.squeeze(0) if alone else result
+    if input.ndim != single:
+        return _scaled(input, _feature_noise(input, p, name), p, inplace)
+    return _scaled(input, _feature_noise(input.unsqueeze(0), p, name).squeeze(0), p, inplace)
 
 
 @export(nn=True)

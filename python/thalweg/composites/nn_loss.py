@@ -3,9 +3,10 @@
 import math
 from typing import Any
 
-from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.composites.support import any_true
+from thalweg.frontend.dtypes import result_type
 
 Flag = bool | None
 
@@ -28,11 +29,6 @@ def reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
     if reduction == "none":
         return loss
     raise ValueError(f'{name}: reduction must be "none", "mean" or "sum", got {reduction!r}')
-
-
-def any_true(condition: Tensor) -> bool:
-    """Whether any element holds."""
-    return bool(_native.item(condition.sum()))
 
 
 def _check_weight(weight: Tensor, input: Tensor, name: str) -> None:
@@ -111,8 +107,11 @@ def huber_loss(
     """
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
+    dtype = result_type(input, target)
+    if dtype.itemsize == 2:  # delta and the squares would lose digits
+        input, target = input.float(), target.float()
     distance = (input - target).abs()
-    loss = ops.where(distance <= delta, distance.square() * 0.5, (distance - 0.5 * delta) * delta)
+    loss = ops.where(distance <= delta, distance.square() * 0.5, (distance - 0.5 * delta) * delta).to(dtype)
     if weight is not None:
         _check_weight(weight, input, "huber_loss")
         loss = loss * weight
@@ -140,7 +139,7 @@ def binary_cross_entropy(
         )
     if any_true((input.detach() < 0) | (input.detach() > 1)):
         raise RuntimeError("binary_cross_entropy: the input must be in [0, 1]")
-    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    loss = ops.binary_cross_entropy_each(input, target)
     if weight is not None:
         loss = loss * weight
     return reduced(loss, legacy_reduction(size_average, reduce, reduction), "binary_cross_entropy")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
 from thalweg.composites.nn_loss import Flag, legacy_reduction, reduced
+from thalweg.composites.support import broadcast_shape
 
 
 @export(nn=True, function=True)
@@ -18,6 +19,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """The cosine of the angle between vectors along `dim`; norms below eps count as eps."""
     if not (x1.dtype.is_floating_point and x2.dtype.is_floating_point):
         raise RuntimeError(f"cosine_similarity: floating dtypes are wanted, got {x1.dtype} and {x2.dtype}")
+    shape = broadcast_shape("cosine_similarity", x1.shape, x2.shape)  # first: dim may be one along which x1 repeats
+    x1, x2 = x1.expand(shape), x2.expand(shape)
     x1 = x1 / x1.norm(2, dim, True).clamp(min=eps)
     x2 = x2 / x2.norm(2, dim, True).clamp(min=eps)
     return (x1 * x2).sum(dim)
@@ -165,6 +168,8 @@ def multi_margin_loss(
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+    if input.ndim == 0:
+        input = input.unsqueeze(0)
     _check_classes(input, target, "multi_margin_loss", False)
     classes = input.shape[-1]
     if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
@@ -193,6 +198,8 @@ def multilabel_margin_loss(
         input, target = input.unsqueeze(0), target.reshape([1])
     _check_classes(input, target, "multilabel_margin_loss", True)
     classes = input.shape[-1]
+    if not classes:
+        raise RuntimeError(f"multilabel_margin_loss: at least one class is wanted, got shape {tuple(input.shape)}")
     if any(label >= classes or label < -1 for label in target.flatten().tolist()):
         raise RuntimeError(f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]")
     given = (target >= 0).long().cumprod(-1) > 0

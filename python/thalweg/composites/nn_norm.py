@@ -1,12 +1,14 @@
 """Normalisation with running statistics, and over neighbouring channels."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
+from thalweg.frontend.dtypes import finfo, float32
 
-__all__ = ["batch_norm", "instance_norm", "local_response_norm"]
+__all__ = ["batch_norm", "instance_norm", "local_response_norm", "rms_norm"]
 
 
 def _update(running: Tensor | None, batch: Tensor, momentum: float) -> None:
@@ -27,7 +29,8 @@ def _apply_running(
             f"batch_norm: running_mean must have one element for each of the channels of shape "
             f"{list(input.shape)}, got {mean.numel()}"
         )
-    wide = mean.dtype
+    wide = input.dtype if input.dtype.itemsize > 2 else float32
+    mean, var = mean.to(wide), var.to(wide)
     scale = ops.rsqrt(var + eps)
     if weight is not None:
         scale = scale * weight
@@ -48,8 +51,11 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    if input.ndim == 1 and not input.numel():  # PyTorch lets this one shape without channels pass
-        return input.clone()
+    if not input.numel():  # no statistics to take or to move; one dim without channels passes, too
+        if input.ndim == 1:
+            return input.clone()
+        out = input.clone() if weight is None else input * _per_channel(weight, input)
+        return out if bias is None else out + _per_channel(bias, input)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("batch_norm: evaluation needs running_mean and running_var")
@@ -78,6 +84,10 @@ def batch_norm(
 ) -> Tensor:
     """Normalises each channel (dim 1) over all other dims, by the batch's statistics or, outside of training, by
     the running ones. In training these move towards the batch's by the factor momentum, in place."""
+    if eps < 0 or (training and eps == 0):
+        raise ValueError(
+            f"batch_norm: eps must {'be positive in training' if training else 'not be negative'}, got {eps}"
+        )
     if training and input.ndim >= 2 and input.numel() == input.shape[1]:
         raise ValueError(
             f"batch_norm: more than one value per channel is needed in training, got shape {list(input.shape)}"
@@ -128,6 +138,29 @@ def instance_norm(
             _update(running_mean, ops.mean(mean, 0), momentum)
             _update(running_var, ops.mean(var, 0), momentum)
     return ops.group_norm(input, input.shape[1], weight, bias, eps)
+
+
+@export(nn=True, function=True)
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Scales each block of the last dims to a mean square of 1, then applies weight. Zhang and Sennrich, 2019.
+
+    The square of a complex number is its own, not that of its size. eps is by default that of the dtype.
+
+    >>> import thalweg as tw
+    >>> tw.nn.functional.rms_norm(tw.tensor([3.0, 3.0]), [2], eps=0.0)
+    tensor([1., 1.])
+    """
+    if not input.dtype.is_complex:
+        return ops.rms_norm(input, normalized_shape, weight, eps)
+    shape = list(normalized_shape)
+    if not shape or list(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(f"rms_norm: an input whose last dims are {shape} is wanted, got {list(input.shape)}")
+    dims = list(range(-len(shape), 0))
+    eps = finfo(input.dtype).eps if eps is None else eps
+    scaled = input * ops.rsqrt(ops.mean(input * input, dims, True) + eps)
+    return scaled if weight is None else scaled * weight
 
 
 @export(nn=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor, attach, op
 from thalweg._registry import export, ops
+from thalweg.composites.support import is_inexact
 from thalweg.frontend.dtypes import complex128, float64
 
 # name in tw.special: op
@@ -25,6 +26,34 @@ _SPECIAL = {
 }
 for _name, _op in _SPECIAL.items():
     export(special=True, name=_name)(op(_op))
+
+
+def _check_exponent(input: Any, exponent: Any) -> None:
+    """Refuses whole numbers to a negative whole number, which is none. (A tensor of exponents gives 0 there.)"""
+    if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and not is_inexact(input.dtype):
+        raise RuntimeError(f"pow: integers have no negative powers, got dtype {input.dtype} and exponent {exponent}")
+
+
+@export(function=True, method=True)
+def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """input to the power of exponent; either may be a number.
+
+    Raises:
+        RuntimeError: an integer tensor and a negative whole number.
+
+    >>> import thalweg as tw
+    >>> tw.pow(tw.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    _check_exponent(input, exponent)
+    return ops.pow(input, exponent) if out is None else ops.pow(input, exponent, out=out)
+
+
+@export(method=True)
+def pow_(self: Tensor, exponent: Any) -> Tensor:
+    """pow() in place."""
+    _check_exponent(self, exponent)
+    return op("pow", True)(self, exponent)
 
 
 @export(function=True, method=True)
@@ -63,6 +92,8 @@ def __rdiv__(self: Tensor, other: Any) -> Tensor:
 @export(function=True, method=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """pow() computed in float64, or complex128 for complex arguments."""
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise TypeError(f"float_power: a tensor is wanted, got {type(input).__name__} and {type(exponent).__name__}")
     parts = [getattr(a, "dtype", None) for a in (input, exponent)]
     is_complex = any(
         d.is_complex if d else isinstance(a, complex) for a, d in zip((input, exponent), parts, strict=True)

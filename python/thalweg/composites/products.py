@@ -33,8 +33,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: None = None) -> Tensor:
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
             raise RuntimeError(f"tensordot: the contracted sizes differ: {a.shape[i]} and {b.shape[j]} at {i} and {j}")
         if a.shape[i] != b.shape[j]:  # a size of 1 stands for any
-            a = a.sum(i, keepdim=True) if b.shape[j] == 1 else a
-            b = b.sum(j, keepdim=True) if a.shape[i] == 1 else b
+            a = a.sum(i, keepdim=True, dtype=a.dtype) if b.shape[j] == 1 else a
+            b = b.sum(j, keepdim=True, dtype=b.dtype) if a.shape[i] == 1 else b
     free_a = [d for d in range(a.dim()) if d not in left]
     free_b = [d for d in range(b.dim()) if d not in right]
     inner = 1

@@ -3,15 +3,17 @@
 The same seed and order of calls give the same numbers, whatever the number of threads.
 """
 
-import math
 from typing import Any
 
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, op
 from thalweg._registry import export, ops
+from thalweg.autograd.modes import is_grad_enabled, no_grad
+from thalweg.composites.support import is_inexact
 from thalweg.frontend.creation import creation_size, default_dtype, finish
 from thalweg.frontend.device import check_device, device
 from thalweg.frontend.dtypes import float64, int64
+from thalweg.frontend.layout import check_layout, in_format
 from thalweg.frontend.random import Generator
 
 Device = device | str | int | None
@@ -26,15 +28,6 @@ _INT_BITS = {"bool": 1, "uint8": 8, "int8": 7, "int16": 15, "int32": 31, "int64"
 def _new(name: str, size: tuple, dtype: dtype | None, device: Device) -> Tensor:
     check_device(device, name)
     return _native.empty(creation_size(size, name), default_dtype(dtype))
-
-
-def _normal_into(target: Tensor, generator: Generator | None) -> Tensor:
-    if not target.dtype.is_complex:
-        return _fill_normal(target, generator=generator)
-    # Parts of variance 1/2 each, so that the whole has variance 1.
-    part = float64 if target.dtype.itemsize == 16 else default_dtype(None)
-    draws = _fill_normal(_native.empty([2, *target.shape], part), 0.0, math.sqrt(0.5), generator=generator)
-    return op("copy", True)(target, ops.complex(draws[0], draws[1]))
 
 
 @export(function=True)
@@ -53,6 +46,7 @@ def rand(
     >>> tw.rand(2, 3).shape
     thalweg.Size([2, 3])
     """
+    check_layout(layout, "rand")
     return finish(_fill_uniform(_new("rand", size, dtype, device), generator=generator), requires_grad)
 
 
@@ -66,8 +60,9 @@ def randn(
     pin_memory: bool = False,
     layout: Any = None,
 ) -> Tensor:
-    """Normally distributed numbers of mean 0 and variance 1; complex ones have independent parts."""
-    return finish(_normal_into(_new("randn", size, dtype, device), generator), requires_grad)
+    """Normally distributed numbers of mean 0 and variance 1; complex ones have independent parts of variance 1/2."""
+    check_layout(layout, "randn")
+    return finish(_fill_normal(_new("randn", size, dtype, device), generator=generator), requires_grad)
 
 
 @export(function=True)
@@ -93,6 +88,7 @@ def randint(
         low, high = 0, low
     if size is None:
         raise TypeError("randint: argument size is missing")
+    check_layout(layout, "randint")
     target = _new("randint", (size,), dtype or int64, device)
     return finish(_fill_integers(target, low, high, generator=generator), requires_grad)
 
@@ -110,6 +106,7 @@ def randperm(
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     check_device(device, "randperm")
+    check_layout(layout, "randperm")
     result = ops.random_permutation(n, generator=generator)
     return finish(result if dtype == int64 else ops.cast(result, dtype), requires_grad)
 
@@ -126,9 +123,9 @@ def rand_like(
     layout: Any = None,
 ) -> Tensor:
     """rand() with the size and dtype of `input`."""
-    return rand(
-        input.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-    )
+    check_layout(layout, "rand_like")
+    result = rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    return finish(in_format(result, memory_format, "rand_like"), requires_grad)
 
 
 @export(function=True)
@@ -143,9 +140,9 @@ def randn_like(
     layout: Any = None,
 ) -> Tensor:
     """randn() with the size and dtype of `input`."""
-    return randn(
-        input.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-    )
+    check_layout(layout, "randn_like")
+    result = randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    return finish(in_format(result, memory_format, "randn_like"), requires_grad)
 
 
 @export(function=True)
@@ -162,16 +159,17 @@ def randint_like(
     layout: Any = None,
 ) -> Tensor:
     """randint() with the size and dtype of `input`: randint_like(input, high) or randint_like(input, low, high)."""
+    check_layout(layout, "randint_like")
     low, high = (0, low) if high is None else (low, high)
-    return randint(
-        low,
-        high,
-        input.shape,
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    result = randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    return finish(in_format(result, memory_format, "randint_like"), requires_grad)
+
+
+def _drawn_for(model: Tensor, draws: Tensor) -> Tensor:
+    """`draws` with the history of `model`, on which they depend, but with gradient 0: draws have no derivative."""
+    if not (model.requires_grad and is_grad_enabled()):
+        return draws
+    return op("copy", True)(model.clone(), draws)
 
 
 def _check_std(std: Any) -> None:
@@ -191,25 +189,34 @@ def normal(
     dtype: dtype | None = None,
     device: Device = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
+    layout: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Normally distributed numbers; mean and std are tensors (broadcast together) or numbers with a size.
+
+    A result of tensors has the dtype of the mean; their gradients are 0.
 
     Raises:
         RuntimeError: a negative std.
     """
     _check_std(std)
+    check_layout(layout, "normal")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        shaped = mean + std if isinstance(mean, Tensor) and isinstance(std, Tensor) else None
-        model = shaped if shaped is not None else (mean if isinstance(mean, Tensor) else std)
-        if not (model.dtype.is_floating_point or model.dtype.is_complex):
-            raise RuntimeError(f"normal: floating mean and std are wanted, got dtype {model.dtype}")
-        result = randn(model.shape, generator=generator, dtype=model.dtype) * std + mean
+        dtype = mean.dtype if isinstance(mean, Tensor) else std.dtype
+        if not is_inexact(dtype):
+            raise RuntimeError(f"normal: floating mean and std are wanted, got dtype {dtype}")
+        model = (mean + std).to(dtype)
+        with no_grad():
+            result = (randn(model.shape, generator=generator, dtype=dtype) * std + mean).to(dtype)
+        result = _drawn_for(model, result)
     else:
         if size is None:
             raise TypeError("normal: a size is wanted where mean and std are numbers")
         result = _fill_normal(_new("normal", (size,), dtype, device), mean, std, generator=generator)
     if out is not None:
+        if result.requires_grad:
+            raise RuntimeError("normal: out= does not support automatic differentiation, but an argument requires grad")
         if out.shape != result.shape:
             raise RuntimeError(f"normal: out has shape {tuple(out.shape)}, the result {tuple(result.shape)}")
         return out.copy_(result)
@@ -239,7 +246,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
         RuntimeError: probabilities outside [0, 1].
     """
     events = _events(input.shape, input if p is None else p, generator)
-    result = ops.cast(events, input.dtype)
+    result = _drawn_for(input, ops.cast(events, input.dtype))
     return result if out is None else out.copy_(result)
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, dtype_by_name
+from thalweg._registry import ops
 
 int64 = dtype_by_name("int64")
 bool_dtype = dtype_by_name("bool")
@@ -56,6 +58,16 @@ def ints(name: str, values: tuple) -> list[int]:
     return result
 
 
+def any_true(condition: Tensor) -> bool:
+    """Whether any element holds."""
+    return bool(_native.item(ops.sum(condition)))
+
+
+def is_inexact(dtype: dtype) -> bool:
+    """Whether the dtype is a floating or complex one."""
+    return dtype.is_floating_point or dtype.is_complex
+
+
 def as_number(value: Any) -> Any:
     """Python numbers and tensors as they are; refuses what is neither."""
     if isinstance(value, (Tensor, int, float, complex)):
@@ -65,4 +77,15 @@ def as_number(value: Any) -> Any:
     raise TypeError(f"a tensor or number is wanted, got {type(value).__name__}")
 
 
-__all__ = ["as_number", "bool_dtype", "broadcast_shape", "dtype", "int64", "ints", "wrap_dim", "wrap_dims"]
+__all__ = [
+    "any_true",
+    "as_number",
+    "bool_dtype",
+    "broadcast_shape",
+    "dtype",
+    "int64",
+    "ints",
+    "is_inexact",
+    "wrap_dim",
+    "wrap_dims",
+]

@@ -6,6 +6,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor, attach, dtype, dtype_by_name
 from thalweg._registry import export, ops
 from thalweg.frontend.device import check_device
+from thalweg.frontend.layout import in_format, is_in_format, preserve_format
 
 
 def _cast(self: Tensor, wanted: dtype, copy: bool = False) -> Tensor:
@@ -28,19 +29,20 @@ def to(
 
     Takes to(dtype), to(device), to(device, dtype) and to(other), the last with the dtype and device of a tensor.
     """
+    flags = []
     for arg in args:
         if isinstance(arg, Tensor):
             dtype, device = arg.dtype, arg.device
         elif _is_dtype(arg):
             dtype = arg
         elif isinstance(arg, bool):
-            copy = arg
+            flags.append(arg)
         elif arg is not None:
             device = arg
+    copy = copy or flags[1:] == [True]  # the first flag is non_blocking
     check_device(device, "to")
-    if dtype is None:
-        return self.clone() if copy else self
-    return _cast(self, dtype, copy)
+    result = _cast(self, self.dtype if dtype is None else dtype, copy)
+    return in_format(result, memory_format, "to")
 
 
 def _is_dtype(arg: object) -> bool:
@@ -64,7 +66,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @export(method=True)
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
-    return self
+    return in_format(self, memory_format, "cpu")
 
 
 @export(method=True)
@@ -76,7 +78,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
 
 def _caster(name: str, target: dtype) -> None:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return _cast(self, target)
+        return in_format(_cast(self, target), memory_format, name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"The tensor as {target.name}."
@@ -155,14 +157,18 @@ def is_signed(self: Tensor) -> bool:
 
 @export(method=True)
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor in row-major memory; itself where it is already."""
+    """The tensor in row-major memory or another memory format; itself where it is already."""
+    if memory_format is preserve_format:
+        raise RuntimeError("contiguous: a memory format that orders the elements is wanted, got preserve_format")
+    if memory_format is not None:
+        return in_format(self, memory_format, "contiguous")
     return self if _native.is_contiguous(self) else self.clone()
 
 
 @export(method=True)
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major order without gaps."""
-    return _native.is_contiguous(self)
+    """Whether the elements lie in row-major order, or that of a memory format, without gaps."""
+    return _native.is_contiguous(self) if memory_format is None else is_in_format(self, memory_format, "is_contiguous")
 
 
 @export(function=True)

@@ -100,3 +100,9 @@ def test_messages():
         sdpa(tw.ones(1, 2, 3), tw.ones(1, 2, 4), tw.ones(1, 2, 4))
     with pytest.raises(RuntimeError, match="attn_mask or is_causal is wanted, got both"):
         sdpa(tw.ones(2, 3), tw.ones(2, 3), tw.ones(2, 3), tw.ones(2, 2), is_causal=True)
+
+
+def test_unequal_batches_of_half_types_are_computed_in_float32():
+    q, k, v = (tw.tensor(array(s, -8, 8, seed=i)).half() for i, s in enumerate([(2, 3, 8), (4, 2, 6, 8), (4, 2, 6, 8)]))
+    got, exact = F["scaled_dot_product_attention"](q, k, v), reference(*(x.double().numpy() for x in (q, k, v)))
+    assert got.dtype == tw.float16 and np.abs(got.float().numpy() - exact).max() < 4e-3

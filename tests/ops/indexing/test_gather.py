@@ -102,3 +102,10 @@ def test_zero_factors_get_the_product_of_the_others():
 def test_bad_indices_and_shapes_are_refused(call):
     with pytest.raises((ValueError, TypeError, IndexError, RuntimeError)):
         call(tw.zeros(3, 3))
+
+
+def test_out_has_the_dtype_of_the_result():
+    x, index = tw.tensor([[1.0, 2.0]]), tw.tensor([[1]])
+    assert tw.gather(x, 1, index, out=tw.zeros(1, 1)).tolist() == [[2.0]]
+    with pytest.raises(RuntimeError, match="gather: out must have the dtype float32, got float64"):
+        tw.gather(x, 1, index, out=tw.zeros(1, 1, dtype=tw.float64))

@@ -103,3 +103,16 @@ def test_sums_do_not_depend_on_the_number_of_threads():
         assert results() == alone
     finally:
         tw.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, i: tw.index_select(x, 0, i),
+        lambda x, i: tw.index_add(x, 0, i, tw.ones(1)),
+        lambda x, i: x.index_copy_(0, i, tw.ones(1)),
+    ],
+)
+def test_negative_indices_are_refused(call):
+    with pytest.raises(IndexError, match="not negative are wanted, got -1"):
+        call(tw.zeros(3), tw.tensor([-1]))

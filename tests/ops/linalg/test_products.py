@@ -48,3 +48,9 @@ def test_bilinear():
         return np.einsum("...i,oij,...j->...o", a, w, b) + bias
 
     check(F["bilinear"], reference, [sample((2, 3), (2, 4), (5, 3, 4), (5,)), sample((3,), (4,), (5, 3, 4))])
+
+
+def test_tensordot_of_integers_sums_in_their_dtype():
+    a, b = tw.tensor([[[3]]], dtype=tw.uint8), tw.ones(2, 1, 2, dtype=tw.uint8)
+    got = tw.tensordot(a, b, dims=([0, 1], [2, 0]))
+    assert got.dtype == tw.uint8 and got.tolist() == [[12]]

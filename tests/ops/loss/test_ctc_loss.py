@@ -42,7 +42,20 @@ def test_against_enumeration(blank):
     )
     mean = sum(e / max(s, 1) for e, s in zip(expected, sizes, strict=True)) / 3
     assert tw.ctc_loss(x, flat, lengths, sizes, blank).item() == pytest.approx(mean)
-    assert tw.autograd.gradcheck(lambda x: F.ctc_loss(x, flat, lengths, sizes, blank, "none"), [x])
+    logits = tw.tensor(logits, requires_grad=True)
+    assert tw.autograd.gradcheck(lambda x: F.ctc_loss(x.log_softmax(2), flat, lengths, sizes, blank, "none"), [logits])
+
+
+def test_the_gradient_is_that_of_the_logits():
+    rng = np.random.default_rng(1)
+    logits = tw.tensor(rng.normal(size=(4, 2, 3)), requires_grad=True)
+    log_probs = logits.log_softmax(2).detach().requires_grad_()
+    weights = tw.tensor([2.0, -3.0], dtype=tw.float64)
+    arguments = (tw.tensor([[1, 2], [2, 0]]), [4, 3], [2, 1], 0, "none")
+    direct = tw.autograd.grad(F.ctc_loss(log_probs, *arguments), log_probs, weights)[0]
+    through = tw.autograd.grad(F.ctc_loss(logits.log_softmax(2), *arguments), logits, weights)[0]
+    np.testing.assert_allclose(direct.numpy(), through.numpy(), atol=1e-12)
+    assert (direct[3, 1] == 0).all()  # beyond the input's length
 
 
 def test_impossible_targets():

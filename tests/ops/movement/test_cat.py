@@ -86,3 +86,14 @@ def test_grids():
     )
     for name in ("atleast_1d", "atleast_2d", "atleast_3d"):
         check(getattr(tw, name), getattr(np, name), [sample(()), sample((3,)), sample((2, 3)), sample((1, 2, 3, 4))])
+
+
+def test_out_lies_apart_from_the_inputs():
+    x, y = tw.zeros(0), tw.ones(4, 6)
+    for out in (x, y, y[:2]):
+        with pytest.raises(RuntimeError, match="cat: out must not share memory"):
+            tw.cat((x, y), out=out)
+    whole = tw.zeros(8, 6)
+    whole[:4] = 2
+    assert tw.cat((whole[:2], y), out=whole[2:8]).tolist() == [[2.0] * 6] * 2 + [[1.0] * 6] * 4
+    assert tw.cat((y,), out=tw.zeros(4, 6, dtype=tw.float64)).dtype == tw.float64

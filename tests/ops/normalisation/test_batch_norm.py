@@ -64,3 +64,24 @@ def test_errors():
         F.batch_norm(tw.ones(1, 3), tw.zeros(3), tw.ones(3), training=True)
     with pytest.raises(RuntimeError, match="running_mean"):
         F.batch_norm(tw.ones(2, 3), None, None)
+
+
+def test_evaluation_of_half_types_in_float32():
+    x, weight, bias = tw.arange(1, 7).reshape(3, 2).half(), tw.tensor([0.77, 1.3]).half(), tw.tensor([0.1, 0.2]).half()
+    mean, var = tw.tensor([0.3, 0.7]).half(), tw.tensor([1.1, 0.9]).half()
+    got = F.batch_norm(x, mean, var, weight, bias, eps=1e-3)
+    expected = [[0.61376953125, 1.9794921875], [2.08203125, 4.71875], [3.548828125, 7.45703125]]
+    assert got.tolist() == expected
+
+
+def test_an_empty_batch_moves_no_statistics():
+    mean, var, weight = tw.zeros(5), tw.ones(5), tw.ones(5, requires_grad=True)
+    got = F.batch_norm(tw.zeros(0, 5, 9), mean, var, weight, tw.zeros(5), training=True)
+    assert got.shape == (0, 5, 9) and mean.tolist() == [0.0] * 5 and var.tolist() == [1.0] * 5
+    assert tw.autograd.grad(got.sum(), weight)[0].tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize(("eps", "training"), [(-1.0, True), (0.0, True), (-1.0, False)])
+def test_eps_keeps_the_variance_from_zero(eps, training):
+    with pytest.raises(ValueError, match="batch_norm: eps"):
+        F.batch_norm(tw.ones(2, 3), tw.zeros(3), tw.ones(3), training=training, eps=eps)

@@ -65,3 +65,16 @@ def test_wrong_shapes():
         F.layer_norm(tw.ones(2, 3), [4])
     with pytest.raises(RuntimeError, match="weight"):
         F.layer_norm(tw.ones(2, 3), [3], tw.ones(2))
+
+
+def test_rms_norm_of_complex_numbers():
+    def reference(x, shape, weight, eps=EPS):
+        return x / np.sqrt((x * x).mean(tuple(range(-len(shape), 0)), keepdims=True) + eps) * weight
+
+    rng = np.random.default_rng(0)
+    x, weight = (rng.normal(size=s) + 1j * rng.normal(size=s) for s in ((4, 2, 3), (2, 3)))
+    got = F.rms_norm(tw.tensor(x), (2, 3), tw.tensor(weight), 0.5)
+    np.testing.assert_allclose(got.numpy(), reference(x, (2, 3), weight, 0.5), rtol=1e-12)
+    assert tw.autograd.gradcheck(lambda x: F.rms_norm(x, [3]).abs(), [tw.tensor(x, requires_grad=True)])
+    with pytest.raises(RuntimeError, match="rms_norm: an input whose last dims"):
+        F.rms_norm(tw.tensor(x), (3, 3))

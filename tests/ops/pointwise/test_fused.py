@@ -40,3 +40,15 @@ def test_complex_gradients():
     z = [tw.tensor(np.array([1 + 2j, -0.5 + 1j]) * s, requires_grad=True) for s in (1, 1j, 2 - 1j)]
     for function in (tw.lerp, tw.addcmul, tw.addcdiv):
         assert tw.autograd.gradcheck(function, z)
+
+
+def test_a_number_as_the_weight_keeps_its_digits_beside_half_types():
+    a, b = tw.tensor([1.001, -3.3, 100.0]).half(), tw.tensor([2.0, 5.0, -7.0]).half()
+    expected = (a.double() + 0.4 * (b.double() - a.double())).half().tolist()
+    assert tw.lerp(a, b, 0.4).tolist() == expected
+    assert a.clone().lerp_(b, 0.4).tolist() == expected
+    assert tw.lerp(a, b, 1).tolist() == b.tolist()
+    with pytest.raises(RuntimeError, match="lerp: a weight of dtype"):
+        tw.lerp(a, b, tw.ones(3))
+    with pytest.raises(RuntimeError, match="lerp: a weight of dtype"):
+        tw.lerp(a, b, 1j)

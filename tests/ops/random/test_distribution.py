@@ -125,3 +125,46 @@ def test_wrong_parameters():
         with pytest.raises(RuntimeError):
             getattr(x, name)(*args)
     assert x.fill_(1).uniform_(2, 2).tolist() == [2.0, 2.0]
+
+
+def test_complex_in_place():
+    tw.manual_seed(0)
+    x = tw.zeros(100, 200, dtype=tw.complex64).t().normal_(3.0, 2.0).numpy()
+    for part in (x.real, x.imag):
+        assert abs(part.mean() - 3) < 0.05 and abs(part.std() - 2**0.5) < 0.05
+    assert abs(np.corrcoef(x.real.ravel(), x.imag.ravel())[0, 1]) < 0.03
+    u = tw.zeros(2000, dtype=tw.complex128).uniform_(-1.0, 3.0).numpy()
+    for part in (u.real, u.imag):
+        assert part.min() >= -1 and part.max() < 3 and abs(part.mean() - 1) < 0.15
+
+
+@pytest.mark.parametrize("with_std", [True, False])
+def test_draws_of_tensors_have_gradient_zero(with_std):
+    mean, std = tw.ones(2, 1, requires_grad=True), tw.ones(3, dtype=tw.float64, requires_grad=True)
+    drawn = tw.normal(mean, std if with_std else 2.0)
+    assert drawn.requires_grad and drawn.dtype == tw.float32 and drawn.shape == (2, 3 if with_std else 1)
+    drawn.sum().backward()
+    assert mean.grad.tolist() == [[0.0], [0.0]]
+    assert not with_std or std.grad.tolist() == [0.0] * 3
+    chances = tw.tensor([0.2, 1.0, float("nan")], requires_grad=True)[:2]
+    events = tw.bernoulli(chances)
+    assert events[1] == 1 and events.requires_grad
+    assert tw.autograd.grad(events.sum(), chances)[0].tolist() == [0.0, 0.0]
+    with tw.no_grad():
+        assert not tw.normal(mean, 1.0).requires_grad
+    with pytest.raises(RuntimeError, match="out="):
+        tw.normal(mean, 1.0, out=tw.zeros(2, 1))
+
+
+def test_layouts():
+    assert tw.normal(1.0, 2.0, (3,), layout=tw.strided).shape == (3,)
+    like = tw.randn_like(tw.zeros(2, 3, 4, 5), memory_format=tw.channels_last)
+    assert like.stride() == (60, 1, 15, 3)
+    with pytest.raises(RuntimeError, match="rand: the layout"):
+        tw.rand(2, layout="sparse")
+
+
+def test_multinomial_writes_indices_only():
+    out = tw.zeros(2, dtype=tw.float64)
+    with pytest.raises(RuntimeError, match="multinomial: out must have the dtype"):
+        tw.multinomial(tw.ones(2), 2, out=out)

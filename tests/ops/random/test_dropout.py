@@ -76,3 +76,11 @@ def test_wrong_p():
     for function in (F.dropout, F.alpha_dropout, F.dropout2d):
         with pytest.raises(ValueError, match=r"\[0, 1\]"):
             function(tw.ones(2, 2, 2, 2), 1.5)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0])
+def test_whole_channels_without_a_batch_in_place(p):
+    x = tw.ones(6, 2, 2, 2)
+    assert tw.nn.functional.dropout3d(x, p, inplace=True) is x
+    assert {len(set(channel)) for channel in x.flatten(1).tolist()} == {1}
+    assert set(x.unique().tolist()) <= {0.0, 2.0}

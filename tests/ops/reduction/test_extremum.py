@@ -72,3 +72,11 @@ def test_nan_order(threads):  # U008
         y = tw.tensor([1, 2, nan])
         assert y.sort().indices.tolist() == [0, 1, 2] and math.isnan(y.max())
     tw.set_num_threads(before)
+
+
+def test_the_limit_on_dims():
+    x = tw.full([1] * 64, 3.0)
+    assert tw.amax(x).item() == 3 and tw.amax(x, 63).shape == (1,) * 63
+    for call in (lambda: tw.amax(x.unsqueeze(0), -1), lambda: tw.sum(x.unsqueeze(0))):
+        with pytest.raises(RuntimeError, match="at most 64 dims"):
+            call()

@@ -76,3 +76,27 @@ def test_shuffles():
     np.testing.assert_array_equal(wide.numpy(), expected)
     np.testing.assert_array_equal(F["pixel_unshuffle"](wide, 2).numpy(), x.numpy())
     assert F["channel_shuffle"](tw.tensor([[[0.0], [1.0], [2.0], [3.0]]]), 2).tolist() == [[[0.0], [2.0], [1.0], [3.0]]]
+
+
+@pytest.mark.parametrize(
+    ("mode", "smaller", "larger"),
+    [
+        (
+            "bilinear",
+            [[23, 108, 173, 99, 59, 38], [68, 58, 79, 208, 137, 33]],
+            [[0, 148, 7], [45, 125, 68], [90, 102, 129], [75, 130, 65], [60, 158, 1]],
+        ),
+        (
+            "bicubic",
+            [[24, 120, 194, 98, 45, 35], [72, 35, 70, 235, 161, 32]],
+            [[0, 175, 7], [48, 130, 80], [90, 100, 129], [83, 133, 76], [60, 181, 1]],
+        ),
+    ],
+)
+def test_bytes_are_rounded_after_each_dim(mode, smaller, larger):
+    """Numbers of PyTorch 2.13; a batch of two and strides change nothing."""
+    x = tw.tensor([[0, 255, 40, 7], [90, 3, 200, 129], [60, 61, 254, 1]], dtype=tw.uint8)
+    x = tw.stack([x, x, x], -1).permute(2, 0, 1).unsqueeze(0).expand(2, 3, 3, 4)
+    for size, corners, expected in (((2, 6), False, smaller), ((5, 3), True, larger)):
+        got = F["interpolate"](x, size, mode=mode, align_corners=corners)
+        assert got.tolist() == [[expected] * 3] * 2
