@@ -36,6 +36,7 @@ class Result:
     bad_samples: int = 0
     exemptions: dict = field(default_factory=dict)
     missing: str = ""
+    skipped: dict = field(default_factory=dict)  # reason: how many, where a suite tells
     seconds: float = 0.0
 
     def count(self, dtype, check, outcome):

@@ -4,7 +4,7 @@ import hashlib
 
 import torch
 
-from . import array_api, engine, exempt, modules, optimizers, samples
+from . import array_api, engine, exempt, modules, onnx_cases, optimizers, samples
 from .demanded import MODULES, OPTIMIZERS
 
 
@@ -100,7 +100,29 @@ class ArrayApi:
         return array_api.run(unit["name"], unit.get("checks") or array_api.CHECKS).as_dict()
 
 
-SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers, "array_api": ArrayApi}
+class Onnx:
+    """ONNX's node tests by operator, and its models."""
+
+    checks = onnx_cases.CHECKS
+
+    @staticmethod
+    def names():
+        return list(onnx_cases.database())
+
+    @staticmethod
+    def find(word):
+        return [n for n in onnx_cases.database() if word == n] if word.startswith("onnx.") else []
+
+    @staticmethod
+    def demanded(name):
+        return False
+
+    @staticmethod
+    def run(unit):
+        return onnx_cases.run(unit["name"]).as_dict()
+
+
+SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers, "array_api": ArrayApi, "onnx": Onnx}
 
 
 def sampled(name, fraction):

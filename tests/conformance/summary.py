@@ -3,7 +3,13 @@
 import re
 from collections import Counter
 
-TITLES = {"op": "Operators", "module": "Modules", "optimizer": "Optimizers", "array_api": "The array API standard"}
+TITLES = {
+    "op": "Operators",
+    "module": "Modules",
+    "optimizer": "Optimizers",
+    "array_api": "The array API standard",
+    "onnx": "ONNX's node and model tests",
+}
 MARKS = {"passed": "ok", "failed": "FAIL", "skipped": "-", "exempt": "exempt"}
 
 
@@ -51,6 +57,8 @@ def line(r):
         return f"absent {r['name']}: {r['missing']} (not demanded)"
     counts = totals([r])
     tail = f"{counts['passed']} checks passed on {r['samples']} samples, {r['seconds']:.1f} s"
+    if r.get("skipped"):
+        tail += f", {sum(r['skipped'].values())} not offered"
     if counts["exempt"]:
         tail += f", {counts['exempt']} exempt"
     if word == "passed":
@@ -134,6 +142,13 @@ def _table(results, checks):
     return rows
 
 
+def _partly(results):
+    """What is not offered of units that are, one line each."""
+    partly = [r for r in results if r.get("skipped")]
+    lines = [f"- Of `{r['name']}`: {'; '.join(f'{why} ({n})' for why, n in r['skipped'].items())}." for r in partly]
+    return ["Not offered in part:", "", *lines, ""] if lines else []
+
+
 def markdown(data):
     """The page of results: a table of names by checks for each suite, exemptions, and what is not offered."""
     lines = [
@@ -162,6 +177,7 @@ def markdown(data):
             *_table(offered, checks),
             "",
         ]
+        lines += _partly(offered)
         absent = [r["name"] for r in results if state(r) == "not offered"]
         if absent:
             lines += [f"Not offered: {', '.join(f'`{n}`' for n in absent)}.", ""]
