@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "base/error.h"
+#include "device/cpu/amx_gemm.h"
 #include "device/cpu/parallel.h"
 
 namespace tw::device {
@@ -78,17 +79,6 @@ void gemv(int m, int k, T alpha, Matrix<T> a, const T* x, int64_t x_stride, T be
             k == 1 ? 1 : static_cast<int>(x_stride), beta, y, m == 1 ? 1 : static_cast<int>(y_stride));
 }
 
-// One call of BLAS, on this thread.
-template <class T>
-void gemm_piece(int m, int n, int k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride) {
-  if (n == 1) return gemv(m, k, alpha, a, b.data, b.row_stride, beta, c, c_stride);
-  if (m == 1)
-    return gemv(n, k, alpha, {b.data, b.column_stride, b.row_stride}, a.data, a.column_stride, beta, c, 1);
-  auto left = blas_operand(a, m, k), right = blas_operand(b, k, n);
-  call_blas(left.transpose, right.transpose, m, n, k, alpha, a.data, left.leading, b.data, right.leading,
-            beta, c, static_cast<int>(c_stride));
-}
-
 // Without products to add: c = beta · c.
 template <class T>
 void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
@@ -98,14 +88,29 @@ void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
 
 }  // namespace
 
+// As many products as BLAS takes in one call; it counts in 32 bits.
+template <class T>
+void blas_gemm(int64_t rows, int64_t columns, int64_t inners, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
+               int64_t c_stride) {
+  static const bool single [[maybe_unused]] = (scipy_openblas_set_num_threads(1), true);
+  int m = static_cast<int>(rows), n = static_cast<int>(columns), k = static_cast<int>(inners);
+  if (n == 1) return gemv(m, k, alpha, a, b.data, b.row_stride, beta, c, c_stride);
+  if (m == 1)
+    return gemv(n, k, alpha, {b.data, b.column_stride, b.row_stride}, a.data, a.column_stride, beta, c, 1);
+  auto left = blas_operand(a, m, k), right = blas_operand(b, k, n);
+  call_blas(left.transpose, right.transpose, m, n, k, alpha, a.data, left.leading, b.data, right.leading,
+            beta, c, static_cast<int>(c_stride));
+}
+
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
           int64_t c_stride) {
-  static const bool single [[maybe_unused]] = (scipy_openblas_set_num_threads(1), true);
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(m, n, beta, c, c_stride);
   TW_CHECK(std::max({m, n, k, c_stride}) <= kIntMax, kValue, "matmul: sizes up to ", kIntMax,
            " are wanted, got ", m, ", ", n, " and ", k);
+  if constexpr (std::is_same_v<T, float>)
+    if (amx::pays(m, n, k)) return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
   // Cut the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
   // last takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the
   // cuts.
@@ -118,13 +123,12 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T 
   parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
     int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
     if (by_rows) {
-      gemm_piece<T>(static_cast<int>(to - from), static_cast<int>(n), static_cast<int>(k), alpha,
-                    {a.data + from * a.row_stride, a.row_stride, a.column_stride}, b, beta,
-                    c + from * c_stride, c_stride);
+      blas_gemm<T>(to - from, n, k, alpha, {a.data + from * a.row_stride, a.row_stride, a.column_stride}, b,
+                   beta, c + from * c_stride, c_stride);
     } else {
-      gemm_piece<T>(static_cast<int>(m), static_cast<int>(to - from), static_cast<int>(k), alpha, a,
-                    {b.data + from * b.column_stride, b.row_stride, b.column_stride}, beta, c + from,
-                    c_stride);
+      blas_gemm<T>(m, to - from, k, alpha, a,
+                   {b.data + from * b.column_stride, b.row_stride, b.column_stride}, beta, c + from,
+                   c_stride);
     }
   });
 }
@@ -136,5 +140,8 @@ template void gemm(int64_t, int64_t, int64_t, std::complex<float>, Matrix<std::c
                    Matrix<std::complex<float>>, std::complex<float>, std::complex<float>*, int64_t);
 template void gemm(int64_t, int64_t, int64_t, std::complex<double>, Matrix<std::complex<double>>,
                    Matrix<std::complex<double>>, std::complex<double>, std::complex<double>*, int64_t);
+
+template void blas_gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*,
+                        int64_t);
 
 }  // namespace tw::device

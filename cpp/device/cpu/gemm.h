@@ -1,4 +1,5 @@
-// Matrix products through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread.
+// Matrix products: those of float on the matrix unit where there is one and it pays (amx_gemm.h), all others
+// through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +19,10 @@ struct Matrix {
 // complexes.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride);
+
+// The same by one call of BLAS, on this thread.
+template <class T>
+void blas_gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
+               int64_t c_stride);
 
 }  // namespace tw::device

@@ -1,0 +1,165 @@
+// Float products against sums in double. Where the machine has no matrix unit, BLAS is tested in its place.
+#include "device/cpu/amx_gemm.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "device/cpu/parallel.h"
+#include "test.h"
+
+namespace tw::device {
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// A matrix of rows x columns, kept by rows or by columns.
+struct Stored {
+  std::vector<float> data;
+  int64_t rows, columns;
+  bool by_columns;
+
+  Stored(int64_t r, int64_t c, bool transposed, int seed)
+      : data(static_cast<size_t>(r * c)), rows(r), columns(c), by_columns(transposed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::normal_distribution<float> normal;
+    for (float& x : data) x = normal(random);
+  }
+  Matrix<float> matrix() const {
+    return by_columns ? Matrix<float>{data.data(), 1, rows} : Matrix<float>{data.data(), columns, 1};
+  }
+  float& at(int64_t i, int64_t j) {
+    return data[static_cast<size_t>(by_columns ? j * rows + i : i * columns + j)];
+  }
+  float at(int64_t i, int64_t j) const {
+    return data[static_cast<size_t>(by_columns ? j * rows + i : i * columns + j)];
+  }
+};
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+using Product = decltype(&gemm<float>);
+
+std::vector<float> product(Product call, const Stored& a, const Stored& b, float alpha = 1, float beta = 0,
+                           int64_t gap = 0) {
+  int64_t stride = b.columns + gap;
+  std::vector<float> c(static_cast<size_t>(a.rows * stride), 0.5f);
+  call(a.rows, b.columns, a.columns, alpha, a.matrix(), b.matrix(), beta, c.data(), stride);
+  return c;
+}
+
+// Root mean square and largest error, in units of the sum of the magnitudes of what is added up.
+struct Errors {
+  double mean, largest;
+};
+
+Errors errors(const std::vector<float>& c, const Stored& a, const Stored& b) {
+  double squares = 0, largest = 0;
+  for (int64_t i = 0; i < a.rows; i++) {
+    for (int64_t j = 0; j < b.columns; j++) {
+      double sum = 0, size = 0;
+      for (int64_t p = 0; p < a.columns; p++) {
+        double term = static_cast<double>(a.at(i, p)) * b.at(p, j);
+        sum += term;
+        size += std::abs(term);
+      }
+      double error = std::abs(c[static_cast<size_t>(i * b.columns + j)] - sum) / size;
+      squares += error * error;
+      largest = std::max(largest, error);
+    }
+  }
+  return {std::sqrt(squares / static_cast<double>(c.size())), largest};
+}
+
+// Whole and ragged panels, chunks and slices.
+const std::vector<Sizes> kSizes = {{96, 96, 96},   {33, 65, 257},  {100, 70, 90},  {64, 800, 130},
+                                   {129, 257, 96}, {200, 60, 600}, {256, 256, 512}};
+
+}  // namespace
+
+TEST(float_product_is_as_exact_as_blas) {
+  for (const Sizes& s : kSizes) {
+    for (int form = 0; form < 4; form++) {
+      Stored a(s.m, s.k, form & 1, 1), b(s.k, s.n, form & 2, 2);
+      Errors ours = errors(product(gemm<float>, a, b), a, b);
+      Errors blas = errors(product(blas_gemm<float>, a, b), a, b);
+      CHECK(ours.mean <= 1.05 * blas.mean);
+      CHECK(ours.largest <= 2 * blas.largest);
+    }
+  }
+}
+
+TEST(float_product_scales_and_adds_into_strided_rows) {
+  for (const Sizes& s : kSizes) {
+    Stored a(s.m, s.k, false, 3), b(s.k, s.n, false, 4);
+    std::vector<float> plain = product(gemm<float>, a, b);
+    for (auto [alpha, beta] : {std::pair{1.0f, 1.0f}, {2.0f, 0.0f}, {-0.5f, 3.0f}}) {
+      std::vector<float> c = product(gemm<float>, a, b, alpha, beta, 5);
+      for (int64_t i = 0; i < s.m; i++) {
+        for (int64_t j = 0; j < s.n; j++) {
+          float want = alpha * plain[static_cast<size_t>(i * s.n + j)] + beta * 0.5f;
+          CHECK_NEAR(c[static_cast<size_t>(i * (s.n + 5) + j)], want, 1e-4 * (1 + std::abs(want)));
+        }
+        for (int64_t j = s.n; j < s.n + 5; j++) CHECK_EQ(c[static_cast<size_t>(i * (s.n + 5) + j)], 0.5f);
+      }
+    }
+  }
+}
+
+TEST(float_product_does_not_depend_on_threads) {
+  int before = num_threads();
+  for (const Sizes& s : kSizes) {
+    Stored a(s.m, s.k, true, 5), b(s.k, s.n, false, 6);
+    set_num_threads(1);
+    std::vector<float> one = product(gemm<float>, a, b);
+    for (int threads : {2, 3, 5}) {
+      set_num_threads(threads);
+      CHECK(product(gemm<float>, a, b) == one);
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(float_product_of_infinities_and_nan) {
+  Stored a(100, 100, false, 7), b(100, 300, false, 8);
+  a.at(3, 50) = kInf;
+  a.at(70, 1) = -std::numeric_limits<float>::quiet_NaN();
+  b.at(20, 280) = -kInf;
+  std::vector<float> got = product(gemm<float>, a, b), want = product(blas_gemm<float>, a, b);
+  for (size_t i = 0; i < got.size(); i++) {
+    CHECK_EQ(std::isnan(got[i]), std::isnan(want[i]));
+    if (!std::isnan(want[i])) CHECK_NEAR(got[i], want[i], std::isinf(want[i]) ? 0 : 1e-4);
+  }
+  CHECK_EQ(got[3 * 300], b.at(50, 0) > 0 ? kInf : -kInf);
+  CHECK(std::isnan(got[70 * 300 + 5]));
+}
+
+TEST(float_product_of_extreme_magnitudes) {
+  for (auto [left, right] : {std::pair{1e-38f, 1.0f}, {1e-30f, 1e-8f}, {1e25f, 1e12f}, {1e38f, 1e-38f}}) {
+    Stored a(64, 160, false, 9), b(160, 64, false, 10);
+    Stored large = a, small = b;
+    for (int64_t p = 0; p < 160; p++) {  // a row and a column apart from the others
+      large.at(5, p) *= left;
+      small.at(p, 9) *= right;
+    }
+    std::vector<float> got = product(gemm<float>, large, small), plain = product(blas_gemm<float>, a, b);
+    double scale = static_cast<double>(left) * right, want = plain[5 * 64 + 9] * scale;
+    // Results this small are denormal: their spacing is 2^-149.
+    CHECK_NEAR(got[5 * 64 + 9], want, 1e-4 * std::abs(want) + 100 * 0x1p-149);
+    CHECK_NEAR(got[5 * 64], plain[5 * 64] * left, 1e-4 * std::abs(plain[5 * 64] * left) + 100 * 0x1p-149);
+    CHECK_NEAR(got[9], plain[9] * right, 1e-4 * std::abs(plain[9] * right) + 100 * 0x1p-149);
+    CHECK_NEAR(got[0], plain[0], 1e-4 * std::abs(plain[0]));
+  }
+}
+
+TEST(float_product_of_zeros) {
+  Stored a(64, 160, false, 11), b(160, 64, false, 12);
+  std::fill(a.data.begin(), a.data.end(), 0.0f);
+  for (float x : product(gemm<float>, a, b)) CHECK_EQ(x, 0.0f);
+}
+
+}  // namespace tw::device
