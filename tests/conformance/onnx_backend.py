@@ -11,7 +11,7 @@ from onnx.backend.base import Backend, BackendRep
 
 from .onnx_ops.registry import OPS, Node, NotOffered
 
-DOMAINS = ("", "ai.onnx")
+DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 
 
 def to_tensor(array):

@@ -14,7 +14,7 @@ from pathlib import Path
 from . import pool, summary
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("op", "module", "optimizer", "array_api", "onnx")
+KINDS = ("op", "module", "optimizer", "array_api", "onnx", "library")
 
 
 def parse(argv):
@@ -24,7 +24,7 @@ def parse(argv):
     parser.add_argument(
         "names",
         nargs="*",
-        help="ops (gelu, nn.functional.gelu, norm.fro), modules (nn.GELU), optimizers, xp.add, onnx.Add",
+        help="ops (gelu, nn.functional.gelu, norm.fro), modules (nn.GELU), optimizers, xp.add, onnx.Add, einops",
     )
     parser.add_argument("--dtypes", default="", help="comma separated; default: all that torch supports for the op")
     parser.add_argument("--checks", default="", help="comma separated; default: all (--checks help lists them)")

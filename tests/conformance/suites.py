@@ -4,7 +4,7 @@ import hashlib
 
 import torch
 
-from . import array_api, engine, exempt, modules, onnx_cases, optimizers, samples
+from . import array_api, engine, exempt, libraries, modules, onnx_cases, optimizers, samples
 from .demanded import MODULES, OPTIMIZERS
 
 
@@ -122,7 +122,36 @@ class Onnx:
         return onnx_cases.run(unit["name"]).as_dict()
 
 
-SUITES = {"op": Ops, "module": Modules, "optimizer": Optimizers, "array_api": ArrayApi, "onnx": Onnx}
+class Libraries:
+    """einops and opt_einsum on thalweg's tensors."""
+
+    checks = libraries.CHECKS
+
+    @staticmethod
+    def names():
+        return list(libraries.database())
+
+    @staticmethod
+    def find(word):
+        return [n for n in libraries.database() if word == n or n.startswith(word + ".")]
+
+    @staticmethod
+    def demanded(name):
+        return True
+
+    @staticmethod
+    def run(unit):
+        return libraries.run(unit["name"]).as_dict()
+
+
+SUITES = {
+    "op": Ops,
+    "module": Modules,
+    "optimizer": Optimizers,
+    "array_api": ArrayApi,
+    "onnx": Onnx,
+    "library": Libraries,
+}
 
 
 def sampled(name, fraction):

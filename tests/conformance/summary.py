@@ -9,6 +9,7 @@ TITLES = {
     "optimizer": "Optimizers",
     "array_api": "The array API standard",
     "onnx": "ONNX's node and model tests",
+    "library": "einops and opt_einsum",
 }
 MARKS = {"passed": "ok", "failed": "FAIL", "skipped": "-", "exempt": "exempt"}
 

@@ -98,7 +98,7 @@ void define_permute(OpRegistry& r) {
       .grad("", transpose_grad)
       .sbp(sbp_transpose)
       .cost(free_cost)
-      .expose(kFunction | kMethod);
+      .expose(kMethod);
 }
 
 }  // namespace tw::ops

@@ -10,13 +10,16 @@ __all__ = ["bilinear", "chain_matmul", "cross", "kron", "matrix_power", "multi_d
 
 
 @export(function=True)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: None = None, *, axes: Any = None) -> Tensor:
     """Sums of products over pairs of dims: the last `dims` of a with the first of b, or the dims of two lists.
+
+    `axes` is NumPy's name for `dims`, which opt_einsum uses.
 
     >>> import thalweg as tw
     >>> tw.tensordot(tw.ones(2, 3), tw.ones(3, 4), dims=1).shape
     thalweg.Size([2, 4])
     """
+    dims = dims if axes is None else axes
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):

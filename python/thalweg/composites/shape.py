@@ -13,6 +13,21 @@ from thalweg.frontend.creation import tensor
 _VIEW, _VIEW_DTYPE = op("view"), op("view_dtype")
 
 
+@export(function=True)
+def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
+    """A view with two dims swapped; or, as NumPy has it, with the dims in the order of a list given alone.
+
+    >>> import thalweg as tw
+    >>> tw.transpose(tw.zeros(2, 3, 4), 0, 1).shape, tw.transpose(tw.zeros(2, 3, 4), (2, 0, 1)).shape
+    (thalweg.Size([3, 2, 4]), thalweg.Size([4, 2, 3]))
+    """
+    if dim1 is not None:
+        return ops.transpose(input, dim0, dim1)
+    if not isinstance(dim0, (tuple, list)):
+        raise TypeError(f"transpose: two dims, or a list of all dims, are wanted, got {dim0!r}")
+    return ops.permute(input, dim0)
+
+
 @export(method=True)
 def view(self: Tensor, *shape: Any, dtype: DType | None = None) -> Tensor:
     """The same memory under another shape, or, given a dtype, its bytes read as that."""

@@ -9,6 +9,7 @@ from thalweg._registry import NN_FUNCTIONS as F
 def test_tensordot_and_kron():
     check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (3, 4, 5), 2), sample((2, 3), (4,), 0)])
     check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (4, 5, 2), [[0, 2], [2, 0]])])
+    check(tw.tensordot, np.tensordot, [sample((2, 3), (3, 4), axes=((1,), (0,)))])  # NumPy's name
     check(tw.kron, np.kron, [sample((2, 3), (4, 2)), sample((2,), (3, 2)), sample((2, 2, 2), (2, 1, 3))])
 
 

@@ -65,6 +65,8 @@ def test_orders_of_dims():
     check(tw.moveaxis, np.moveaxis, [Sample((x, -1, 0))])
     check(tw.swapaxes, np.swapaxes, [Sample((x, 0, 1))])
     check(tw.swapdims, np.swapaxes, [Sample((x, 0, 2))])
+    check(tw.transpose, np.swapaxes, [Sample((x, 0, -1))])
+    check(tw.transpose, np.transpose, [Sample((x, (2, 0, 1)))])  # NumPy's form
     check(tw.t, np.transpose, [sample((2, 3)), sample((3,))])
     check(lambda x: x.T, np.transpose, [sample((2, 3))])
     check(lambda x: x.mT, lambda x: x.swapaxes(-1, -2), [Sample((x,))])
