@@ -140,7 +140,7 @@ def test_writing_a_tensor_with_history():
     assert other.grad.item() == 30
 
 
-def test_expanded_tensors_are_not_written_twice():  # U011
+def test_expanded_tensors_are_not_written_twice():
     angle = tw.tensor(math.pi / 4).expand(3)
     assert angle.cos().numpy() == pytest.approx([math.sqrt(0.5)] * 3)
     with pytest.raises(RuntimeError, match="cos"):

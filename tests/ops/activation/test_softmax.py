@@ -41,7 +41,7 @@ def test_log_softmax():
     assert F.log_softmax(tw.ones(2, 3), 1, dtype=tw.float64).dtype == tw.float64
 
 
-def test_masked_row_is_nan():  # U005
+def test_masked_row_is_nan():
     x = tw.full((1, 3), float("-inf"))
     assert tw.isnan(tw.softmax(x, 1)).all()
     y = tw.softmax(tw.tensor([0.0, float("-inf")]), 0)

@@ -28,7 +28,7 @@ def test_backward():
     check(ops.embedding_backward, reference, samples)
 
 
-def test_padding_row_gets_no_gradient():  # U019
+def test_padding_row_gets_no_gradient():
     indices = np.random.default_rng(0).integers(0, 10, (256, 3, 7))
     table = tw.tensor(array((10, 5)), requires_grad=True)
     tw.nn.functional.embedding(tw.tensor(indices), table, padding_idx=0).sum().backward()

@@ -40,7 +40,7 @@ def test_gradient_goes_to_the_indexed_places(index):
     np.testing.assert_array_equal(x.grad.numpy(), expected)
 
 
-def test_repeated_indices_all_get_their_gradient():  # U016
+def test_repeated_indices_all_get_their_gradient():
     y = tw.tensor([1.0, 2.0, 3.0], requires_grad=True)
     (y[[0, 0, 2]] * tw.tensor([1.0, 10.0, 100.0])).sum().backward()
     assert y.grad.tolist() == [11, 0, 100]

@@ -74,7 +74,7 @@ def test_one_hot():
             one_hot(tw.tensor([bad]), 3)
 
 
-def test_a_source_of_the_wrong_shape_is_refused_at_once():  # U016
+def test_a_source_of_the_wrong_shape_is_refused_at_once():
     with pytest.raises(RuntimeError, match=r"\[4, 4\].*\[4\]"):
         tw.zeros(4, 4, requires_grad=True).index_add(0, tw.tensor([0, 1, 2, 3]), tw.ones(4))
     with pytest.raises(RuntimeError, match="float64"):

@@ -67,7 +67,7 @@ def test_probabilities():
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_ignored_rows_and_smoothing(reduction):  # U001
+def test_ignored_rows_and_smoothing(reduction):
     x = tw.tensor(array((10, 4)), requires_grad=True)
     target = tw.tensor([0, 1, -100, 2, 3, -100, 0, -100, 1, 2])
     kept = target != -100
@@ -78,7 +78,7 @@ def test_ignored_rows_and_smoothing(reduction):  # U001
     assert (x.grad[~kept] == 0).all() and (x.grad[kept] != 0).all()
 
 
-def test_weight_smoothing_and_negative_ignore_index():  # U002
+def test_weight_smoothing_and_negative_ignore_index():
     x = tw.tensor(array((10, 2)))
     target = tw.tensor([0, -1, 0, 0, -1, 0, -1, 0, 0, 0])
     weight = tw.tensor([1.0, 16.0], dtype=tw.float64)
@@ -89,7 +89,7 @@ def test_weight_smoothing_and_negative_ignore_index():  # U002
 
 
 @pytest.mark.parametrize("bad", [-4, 7])
-def test_targets_out_of_range(bad):  # U004
+def test_targets_out_of_range(bad):
     x = tw.tensor(array((3, 5)), requires_grad=True)
     for loss in (F.cross_entropy, F.nll_loss):
         with pytest.raises(IndexError, match=str(bad)):

@@ -47,7 +47,7 @@ def test_argmax_argmin():
     check(tw.argmin, lambda x, dim=None, keepdim=False: np.argmin(x, dim, keepdims=keepdim), samples, grad=False)
 
 
-def test_empty_dims():  # U007
+def test_empty_dims():
     values, indices = tw.max(tw.zeros(0, 4), 1)
     assert values.shape == (0,) and indices.dtype == tw.int64
     assert tw.max(tw.zeros(2, 0), 0).values.shape == (0,)
@@ -58,7 +58,7 @@ def test_empty_dims():  # U007
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_nan_order(threads):  # U008
+def test_nan_order(threads):
     before = tw.get_num_threads()
     tw.set_num_threads(threads)
     x = tw.tensor([-1, NAN, 2, 1])

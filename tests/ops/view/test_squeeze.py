@@ -117,7 +117,7 @@ def test_view_shares_memory_and_reads_other_dtypes():
         tw.zeros(3).view(tw.float64)
 
 
-def test_as_strided_of_an_expanded_tensor_shares_its_gradient():  # U010
+def test_as_strided_of_an_expanded_tensor_shares_its_gradient():
     z = array((3, 2))
     for through in (lambda e: e, lambda e: e.as_strided((3, 2), (0, 1))):
         x = tw.tensor([1.0, 2.0], dtype=tw.float64, requires_grad=True)

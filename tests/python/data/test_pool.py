@@ -139,7 +139,7 @@ print("leaving", flush=True)
     ("leave", "code", "complaint"),
     [("", 0, ""), ("sys.exit(5)", 5, ""), ("raise ValueError('mine')", 1, "ValueError: mine")],
 )
-def test_program_that_leaves_the_loop_early_ends_at_once(leave, code, complaint):  # U059
+def test_program_that_leaves_the_loop_early_ends_at_once(leave, code, complaint):
     program = subprocess.Popen(
         [sys.executable, "-c", LEAVE_EARLY.format(leave=leave)],
         stdout=subprocess.PIPE,
@@ -209,7 +209,7 @@ print("done")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_forked_workers_compute(threads):  # U061
+def test_forked_workers_compute(threads):
     script = FORK_AND_COMPUTE.format(threads=threads)
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")

@@ -113,7 +113,7 @@ def test_strides_survive_where_memory_is_dense():
     assert through_file(x).stride() == x.stride()
 
 
-def test_slice_saved_alone_makes_a_small_file():  # U022
+def test_slice_saved_alone_makes_a_small_file():
     x = tw.arange(1_000_000, dtype=tw.float32)
     assert size_of(x[:1000]) < 10_000
     assert size_of(x[:1000].clone()) < 10_000
@@ -123,7 +123,7 @@ def test_slice_saved_alone_makes_a_small_file():  # U022
     assert same(through_file(x[:1000]), x[:1000])
 
 
-def test_overlapping_views_share_memory_after_loading():  # U022
+def test_overlapping_views_share_memory_after_loading():
     x = tw.arange(1_000_000, dtype=tw.float32)
     a, b, c = through_file([x[:1000], x[500:1500], x[700:900].reshape(2, 100)])
     a[800] = -1

@@ -1,4 +1,4 @@
-"""state_dict and load_state_dict: names, strictness, shapes (U023), extra state, hooks, older versions."""
+"""state_dict and load_state_dict: names, strictness, shapes, extra state, hooks, older versions."""
 
 import pytest
 import thalweg as tw

@@ -1,4 +1,4 @@
-"""Schedules against closed forms; resuming in either order (U050); combinations; errors."""
+"""Schedules against closed forms; resuming in either order; combinations; errors."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Groups, closures, hooks, saving and loading (U058) of optimizers."""
+"""Groups, closures, hooks, saving and loading of optimizers."""
 
 import copy
 import pickle
