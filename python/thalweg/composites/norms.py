@@ -49,31 +49,40 @@ def _two_dims(input: Tensor, dim: Sequence[int], name: str) -> tuple[int, int]:
     return rows, columns
 
 
+def _singular_norm(A: Tensor, ord: Order, dims: tuple[int, int], keepdim: bool, wanted: dtype | None) -> Tensor:
+    """The sum ("nuc"), the largest (2) or the smallest (-2) of the singular values."""
+    if wanted is not None:
+        A = ops.cast(A, wanted)
+    rest = [d for d in range(A.ndim) if d not in dims]
+    values = ops.linalg_svdvals(ops.permute(A, rest + list(dims)))
+    result = {"nuc": ops.sum, 2: ops.amax, -2: ops.amin}[ord](values, -1)
+    if keepdim:
+        for d in sorted(dims):
+            result = ops.unsqueeze(result, d)
+    return result
+
+
 @export(linalg=True)
 def matrix_norm(
     A: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None
 ) -> Tensor:
     """The norm of matrices: "fro", or the largest (smallest, for a negative ord) absolute row or column sum.
 
-    ord ±1 sums columns, ±inf rows. Norms made of singular values (2, -2, "nuc") are not available.
+    ord ±1 sums columns, ±inf rows; 2 and -2 are the largest and the smallest singular value, "nuc" their sum.
     """
     if A.ndim < 2:
         raise RuntimeError(f"matrix_norm: at least two dims are wanted, got shape {list(A.shape)}")
     rows, columns = _two_dims(A, dim, "matrix_norm")
     if ord == "fro":
         return linalg_vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
+    if ord in ("nuc", 2, -2):
+        return _singular_norm(A, ord, (rows, columns), keepdim, dtype)
     if ord is None or isinstance(ord, str) or abs(ord) not in (1, math.inf):
-        if ord in ("nuc", 2, -2):
-            raise NotImplementedError(f"matrix_norm: ord {ord!r} needs singular values, which are not available")
         raise RuntimeError(f"matrix_norm: ord must be 'fro', 'nuc', ±1, ±2 or ±inf, got {ord!r}")
     summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = linalg_vector_norm(A, 1, summed, True, dtype=dtype)
     result = (ops.amax if ord > 0 else ops.amin)(sums, other, True)
-    if keepdim:
-        return result
-    for d in sorted((rows, columns), reverse=True):
-        result = ops.squeeze(result, d)
-    return result
+    return result if keepdim else ops.squeeze(result, (rows, columns))
 
 
 @export(linalg=True, name="norm")
@@ -98,9 +107,11 @@ def linalg_norm(
 def norm(
     input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, dtype: dtype | None = None
 ) -> Tensor:
-    """The vector norm of order p over the given dims; "fro" and None are 2."""
+    """The vector norm of order p over the given dims; "fro" and None are 2, "nuc" is matrix_norm's."""
     if p == "nuc":
-        raise NotImplementedError("norm: p 'nuc' needs singular values, which are not available")
+        if dtype is not None:
+            raise ValueError(f"norm: with p 'nuc' no dtype is taken, got {dtype}")
+        return matrix_norm(input, "nuc", range(input.ndim) if dim is None else dim, keepdim)
     if p is None or p == "fro":
         p = 2
     if isinstance(p, str):

@@ -5,6 +5,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
+from thalweg.composites.factorisations import inv
 
 __all__ = ["bilinear", "chain_matmul", "cross", "kron", "matrix_power", "multi_dot", "tensordot", "trace"]
 
@@ -171,10 +172,10 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     if input.dim() < 2 or input.shape[-1] != input.shape[-2]:
         raise RuntimeError(f"matrix_power: square matrices are wanted, got shape {tuple(input.shape)}")
     if n < 0:
-        raise NotImplementedError(f"matrix_power: n of at least 0 is wanted, got {n}")
+        input, n = inv(input), -n
     if n == 0:
         identity = FUNCTIONS["eye"](input.shape[-1], dtype=input.dtype)
-        return identity.expand(list(input.shape)).clone()
+        return ops.where(ops.full([], True), identity, input)  # still a function of input, with a gradient of zeros
     square = input
     while not n & 1:
         square = square @ square
@@ -189,13 +190,13 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
 
 @export(function=True, method=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """A square matrix times itself n times, by repeated squaring."""
+    """A square matrix times itself n times, by repeated squaring; its inverse -n times for a negative n."""
     return _matrix_power(input, n)
 
 
 @export(linalg=True, name="matrix_power")
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
-    """A square matrix times itself n times, by repeated squaring."""
+    """A square matrix times itself n times, by repeated squaring; its inverse -n times for a negative n."""
     return _matrix_power(A, n)
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import thalweg as tw
-from harness import check, sample
+from harness import array, check, sample
 
 
 @pytest.mark.parametrize("order", [2, 1, 0, 3, 2.5, 0.5, -1, math.inf, -math.inf])
@@ -23,7 +23,7 @@ def test_zero_rows_have_zero_gradients():
     assert x.grad.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("order", ["fro", 1, -1, math.inf, -math.inf])
+@pytest.mark.parametrize("order", ["fro", 1, -1, math.inf, -math.inf, 2, -2, "nuc"])
 def test_matrix_norm(order):
     check(
         lambda x: tw.linalg.matrix_norm(x, order),
@@ -31,6 +31,20 @@ def test_matrix_norm(order):
         [sample((3, 4)), sample((2, 3, 4))],
     )
     check(lambda x: tw.linalg.norm(x, order), lambda x: np.linalg.norm(x, order), [sample((3, 4))])
+
+
+def test_norms_of_singular_values():
+    x = array((2, 3, 4))
+    values = np.linalg.svd(x.transpose(1, 2, 0), compute_uv=False)
+    nuclear = tw.linalg.matrix_norm(tw.tensor(x), "nuc", (2, 0), keepdim=True)
+    np.testing.assert_allclose(nuclear.numpy(), values.sum(-1).reshape(1, 3, 1), rtol=1e-12)
+    assert tw.linalg.matrix_norm(tw.ones(2, 2), 2, dtype=tw.float64).dtype == tw.float64
+    check(lambda x: tw.norm(x, "nuc"), lambda x: np.linalg.norm(x, "nuc"), [sample((3, 4))])
+    check(lambda x: tw.norm(x, "nuc", (0, 2)), lambda x: np.linalg.norm(x, "nuc", (0, 2)), [sample((2, 3, 4))])
+    with pytest.raises(ValueError, match="dtype"):
+        tw.norm(tw.ones(2, 2), "nuc", dtype=tw.float64)
+    with pytest.raises(RuntimeError, match="two dims"):
+        tw.norm(tw.ones(2, 2, 2), "nuc")
 
 
 def test_norm_and_dist():
@@ -48,5 +62,3 @@ def test_norm_and_dist():
     assert tw.norm(tw.tensor([3.0, 4.0], dtype=tw.float16)).dtype == tw.float16
     with pytest.raises(RuntimeError, match="empty dim"):
         tw.linalg.vector_norm(tw.zeros(0, 3), math.inf)
-    with pytest.raises(NotImplementedError, match="singular"):
-        tw.linalg.matrix_norm(tw.ones(2, 2), "nuc")

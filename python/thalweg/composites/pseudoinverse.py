@@ -1,0 +1,61 @@
+"""What singular values tell of a matrix: its rank and its condition."""
+
+import math
+
+from thalweg._core._tensor import Tensor
+from thalweg._registry import export, ops
+from thalweg.composites.norms import Order, matrix_norm
+from thalweg.frontend.dtypes import finfo
+
+__all__ = ["cond", "matrix_rank"]
+
+Tolerance = float | Tensor | None
+
+
+def tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Tensor, Tensor]:
+    """(atol, rtol) as tensors of the real dtype of A; by default 0, and max(m, n) eps unless atol is positive."""
+    real = ops.abs(A).dtype if A.dtype.is_complex else A.dtype
+    given = [x.to(real) if isinstance(x, Tensor) else x for x in (atol, rtol)]
+    absolute, relative = (x if x is None or isinstance(x, Tensor) else ops.full([], x, dtype=real) for x in given)
+    if relative is None:
+        relative = ops.full([], max(A.shape[-2:]) * finfo(real).eps, dtype=real)
+        if absolute is not None:
+            relative = ops.where(ops.gt(absolute, 0.0), ops.full([], 0.0, dtype=real), relative)
+    return (ops.full([], 0.0, dtype=real) if absolute is None else absolute), relative
+
+
+@export(linalg=True)
+def matrix_rank(
+    A: Tensor, tol: Tolerance = None, hermitian: bool = False, *, atol: Tolerance = None, rtol: Tolerance = None
+) -> Tensor:
+    """How many singular values are above max(atol, rtol times the largest); tol is another name of atol."""
+    if A.ndim < 2:
+        raise RuntimeError(f"matrix_rank: a matrix or a batch of matrices is wanted, got shape {list(A.shape)}")
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    values = ops.abs(ops.linalg_eigvalsh(A)) if hermitian else ops.linalg_svdvals(A)
+    absolute, relative = tolerances(A, atol, rtol)
+    if values.shape[-1] == 0:
+        return ops.sum(values, -1).long()
+    cutoff = ops.maximum(absolute, relative * ops.amax(values, -1))
+    return ops.sum(ops.gt(values, cutoff.unsqueeze(-1)), -1)
+
+
+@export(linalg=True)
+def cond(A: Tensor, p: Order = None) -> Tensor:
+    """The condition numbers of matrices: |A| |A⁻¹| in the norm p, or the ratio of the singular values (None, 2, -2)."""
+    if A.ndim < 2:
+        raise RuntimeError(f"cond: a matrix or a batch of matrices is wanted, got shape {list(A.shape)}")
+    if p is None or p in (2, -2):
+        values = ops.linalg_svdvals(A)
+        if values.shape[-1] == 0:
+            return ops.sum(values, -1)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"cond: for p = {p!r} square matrices are wanted, got shape {list(A.shape)}")
+    if A.numel() == 0:
+        return matrix_norm(A, "fro")
+    inverse, info = ops.linalg_inv_ex(A)
+    result = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return ops.where(ops.eq(info, 0), result, ops.full([], math.inf, dtype=result.dtype))
