@@ -2,8 +2,11 @@
 
 import inspect
 
+import numpy as np
 import pytest
 import thalweg as tw
+from hypothesis import given, settings
+from hypothesis.extra.array_api import make_strategies_namespace
 
 xp = tw.tensor([1.0]).__array_namespace__()
 
@@ -110,6 +113,20 @@ def test_special_cases():
     assert xp.diff(nan, n=0, prepend=nan).shape == (3,)
     assert xp.arange(3, 0).shape == (0,)
     assert xp.take(nan, xp.asarray([1, 0], dtype=xp.uint8)).shape == (2,)
+
+
+@pytest.mark.filterwarnings("ignore:Array module thalweg")  # has no unsigned dtypes beyond uint8
+def test_arrays_that_hypothesis_draws():
+    arrays = make_strategies_namespace(xp)
+
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(arrays.arrays(arrays.scalar_dtypes(), arrays.array_shapes(min_dims=0, min_side=0)))
+    def round_trip(x):
+        again = xp.asarray(np.asarray(x))
+        assert again.dtype == x.dtype
+        assert xp.all((again == x) | (again != again))
+
+    round_trip()
 
 
 def test_dlpack_names_its_device():

@@ -8,8 +8,9 @@ tensor([1., 0.])
 Every function of the standard's main namespace is here under the standard's signature. What departs from it:
 
 - uint16, uint32 and uint64 are not among thalweg's dtypes; sums and products of uint8 are int64.
-- Tensors are PyTorch's: `x.size()` is a method (`x.numel()` counts elements), and `x + y` of a 0-dim and another array
-  of one kind takes the other's dtype. The functions here promote by dtypes alone, as the standard says.
+- Tensors are PyTorch's: `x.size()` is a method (`x.numel()` counts elements), slices step forwards only (use `flip`),
+  and `x + y` of a 0-dim and another array of one kind takes the other's dtype. The functions here promote by dtypes
+  alone, as the standard says.
 - The extensions `linalg` and `fft` are not offered.
 """
 
