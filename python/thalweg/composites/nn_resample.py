@@ -5,6 +5,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import NN_FUNCTIONS, export, ops
+from thalweg.composites.antialias import resample_antialiased
 from thalweg.composites.nn_conv import per_dim
 
 __all__ = [
@@ -36,6 +37,7 @@ def interpolate(
         mode: "nearest", "nearest-exact", "linear" (3 dims), "bilinear", "bicubic" (4), "trilinear" (5), "area".
         align_corners: the corners' centres stay where they are (smooth modes only).
         recompute_scale_factor: positions follow from the sizes, not from scale_factor.
+        antialias: every old pixel counts where the image shrinks ("bilinear" and "bicubic" only).
 
     Raises:
         ValueError: a mode that does not fit the number of dims; both or none of size and scale_factor.
@@ -53,8 +55,8 @@ def interpolate(
         raise NotImplementedError(f"interpolate: mode {mode!r} wants {_SMOOTH[mode] + 2} dims, got {dims + 2}")
     if align_corners is not None and mode not in _SMOOTH:
         raise ValueError(f"interpolate: align_corners goes with smooth modes only, got mode {mode!r}")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(f"interpolate: antialias goes with modes bilinear and bicubic, got {mode!r}")
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: one of size and scale_factor is wanted")
     scales: list = []
@@ -69,6 +71,10 @@ def interpolate(
             scales = []
     if mode == "area":
         return NN_FUNCTIONS[f"adaptive_avg_pool{dims}d"](input, sizes)
+    if min(sizes) <= 0 or (antialias and 0 in input.shape[2:]):
+        raise RuntimeError(f"interpolate: sizes above 0 are wanted, got {list(input.shape[2:])} to {sizes}")
+    if antialias:
+        return resample_antialiased(input, sizes, mode, bool(align_corners), scales)
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     return ops.resample(input, sizes, kind, bool(align_corners), scales)
 

@@ -100,3 +100,36 @@ def test_bytes_are_rounded_after_each_dim(mode, smaller, larger):
     for size, corners, expected in (((2, 6), False, smaller), ((5, 3), True, larger)):
         got = F["interpolate"](x, size, mode=mode, align_corners=corners)
         assert got.tolist() == [[expected] * 3] * 2
+
+
+def antialiased(x, size, mode):
+    """Each new pixel as a weighted sum, the filter as wide as `ratio` old pixels; a naive form."""
+    filters = {
+        "bilinear": lambda d: max(1 - d, 0),
+        "bicubic": lambda d: 1.5 * d**3 - 2.5 * d**2 + 1 if d < 1 else max(2 - d, 0) * (d - 1) * (d - 2) / 2,
+    }
+    for dim, out in enumerate(size, 2):
+        ratio = x.shape[dim] / out
+        centres = (np.arange(out) + 0.5) * ratio
+        distance = np.abs(centres[:, None] - np.arange(x.shape[dim]) - 0.5) / max(ratio, 1)
+        matrix = np.vectorize(filters[mode])(distance)
+        matrix /= matrix.sum(1, keepdims=True)
+        x = np.moveaxis(np.moveaxis(x, dim, -1) @ matrix.T, -1, dim)
+    return x
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialias(mode):
+    def ours(x, size):
+        return interpolate(x, size, mode=mode, antialias=True)
+
+    check(
+        ours, lambda x, size: antialiased(x, size, mode), [sample((2, 2, 8, 6), [3, 4]), sample((1, 1, 5, 5), [9, 2])]
+    )
+
+
+def test_antialias_is_for_two_modes():
+    with pytest.raises(ValueError, match="bilinear and bicubic"):
+        interpolate(tw.ones(1, 1, 4, 4), 2, mode="nearest", antialias=True)
+    with pytest.raises(TypeError, match="floating"):
+        interpolate(tw.ones(1, 1, 4, 4, dtype=tw.uint8), 2, mode="bilinear", antialias=True)
