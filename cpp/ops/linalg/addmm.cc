@@ -102,9 +102,13 @@ Values expand_addr(const Values& in, const void* attrs) {
   TW_CHECK(broadcast_sizes(in[0]->sizes, product->sizes, "addr") == product->sizes, kRuntime,
            "addr: input of shape ", in[0]->sizes, " does not broadcast to the product's shape ",
            product->sizes);
-  if (!(a.alpha == Scalar(1))) product = op<"mul">(product, a.alpha);
-  if (!a.beta.to_bool()) return {op<"cast">(product, promote(product->dtype, in[0]->dtype))};
-  return {op<"add">(a.beta == Scalar(1) ? in[0] : op<"mul">(in[0], a.beta), product)};
+  DType common = promote(product->dtype, in[0]->dtype);
+  // Among bools any factor but 0 is true.
+  Scalar beta = is_bool(common) ? Scalar(a.beta.to_bool()) : a.beta;
+  Scalar alpha = is_bool(common) ? Scalar(a.alpha.to_bool()) : a.alpha;
+  if (!(alpha == Scalar(1))) product = op<"mul">(product, alpha);
+  if (!beta.to_bool()) return {op<"cast">(product, common)};
+  return {op<"add">(beta == Scalar(1) ? in[0] : op<"mul">(in[0], beta), product)};
 }
 
 }  // namespace

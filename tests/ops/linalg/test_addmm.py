@@ -39,3 +39,10 @@ def test_int_tensors_take_no_float_factor():
     assert tw.addmm(ones, ones, ones, alpha=3).tolist() == [[7, 7], [7, 7]]
     with pytest.raises(RuntimeError, match="addmm: beta and alpha"):
         tw.addmm(ones, ones, ones, alpha=0.5)
+
+
+def test_addr_of_bools_stays_among_bools():
+    x, v, w = tw.tensor([[True, False]]), tw.tensor([True]), tw.tensor([True, False])
+    assert tw.addr(x, v, w, beta=3, alpha=2).tolist() == [[True, False]]
+    assert tw.addr(x, v, w, beta=0, alpha=2).tolist() == [[True, False]]
+    assert tw.addr(~x, v, w, beta=2, alpha=0).tolist() == [[False, True]]
