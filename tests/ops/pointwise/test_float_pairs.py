@@ -11,6 +11,16 @@ def test_of_numpy(name):
     check(getattr(tw, name), getattr(np, name), [PAIR])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_hypot_over_the_whole_range(dtype):
+    info = np.finfo(dtype)
+    odd = np.array([0, info.smallest_subnormal, info.tiny, 1, 3e10, info.max / 2, np.inf, -np.inf, np.nan], dtype)
+    with np.errstate(over="ignore"):
+        expected = np.hypot(odd[:, None], odd)
+    got = tw.hypot(tw.tensor(odd)[:, None], tw.tensor(odd)).numpy()
+    np.testing.assert_allclose(got, expected, rtol=2 * info.eps, atol=0)
+
+
 def test_equal_infinities():
     inf = tw.tensor([float("inf"), float("-inf")])
     assert tw.logaddexp(inf, inf).tolist() == inf.tolist()
