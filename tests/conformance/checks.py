@@ -7,7 +7,7 @@ import torch
 
 from . import ties
 from .compare import TOLERANCES, compare
-from .convert import dtype_name, rebuild, tensors_of, to_numpy
+from .convert import dtype_name, rebuild, tensors_of, to_numpy, tw_dtype
 from .demanded import UNWRITTEN, UP_TO_SIGNS
 from .draws import DRAWS, unseeded
 from .outcome import SKIP, Rejected, accepted, first_line
@@ -83,6 +83,8 @@ def drawn(op, fn, sample):
 def agree(op, torch_fn, tw_fn, sample):
     """The call through both frameworks."""
     want, _ = _torch(torch_fn, sample)
+    for tensor in tensors_of(want):
+        tw_dtype(tensor.dtype)  # Inconvertible where only torch has it
     got = _thalweg(tw_fn, sample)
     draw = drawn(op, torch_fn, sample)
     if draw is not None:

@@ -19,7 +19,7 @@ void logaddexp_grad(GradContext& c) {
     if (!c.needs(i)) continue;
     Value a = c.input(i), b = c.input(1 - i);
     Value rest = op<"where">(op<"eq">(a, b), 0, b - a);
-    c.set(i, c.grad() / (op<kExp>(rest) + 1.0));
+    c.set(i, c.grad() / conj(op<kExp>(rest) + 1.0));
   }
 }
 
@@ -64,6 +64,11 @@ OpBuilder define_pair(OpRegistry& r, const char* schema, const char* doc,
 void define_float_pairs(OpRegistry& r) {
   define_pair(r, "logaddexp(Tensor input, Tensor other) -> Tensor",
               "log(exp(input) + exp(other)), without overflow.", Promotion::kCommon)
+      .infer([](InferContext& c) {
+        TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kNotImplemented,
+                 "logaddexp: a floating or complex dtype is wanted, got ", c.in(0).dtype);
+        infer_broadcast(c);
+      })
       .grad("input other", logaddexp_grad<"exp">);
   define_pair(r, "logaddexp2(Tensor input, Tensor other) -> Tensor",
               "log2(2^input + 2^other), without overflow.", Promotion::kCommon)

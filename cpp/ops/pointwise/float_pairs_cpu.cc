@@ -19,6 +19,23 @@ struct LogAddExp {
     return a == b ? high + T(0.6931471805599453) : sum;  // equal infinities have no distance
   }
 };
+// The real parts say which is larger. log(1 + z) is taken by its parts, exact for small z.
+template <class T>
+T complex_logaddexp(T a, T b) {
+  T high = a.real() < b.real() ? b : a, low = a.real() < b.real() ? a : b;
+  if (high.real() == low.real() && std::isinf(low.real()))
+    return low.real() < 0 ? low : std::log(std::exp(a) + std::exp(b));
+  T z = std::exp(low - high);
+  auto x = z.real(), y = z.imag();
+  return high + T(std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x));
+}
+void logaddexp_kernel(KernelContext& k) {
+  if (!is_complex(k.out().dtype)) return binary_kernel<LogAddExp>(k);
+  dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
+    if constexpr (is_complex_type<T>)
+      binary_loop<T, T, T>(k, [](T a, T b) { return complex_logaddexp(a, b); });
+  });
+}
 struct LogAddExp2 {
   template <class T>
   TW_INLINE T operator()(T a, T b) const {
@@ -104,7 +121,7 @@ void heaviside_kernel(KernelContext& k) {
 }  // namespace
 
 void kernels_float_pairs(KernelTable& table) {
-  table.add("logaddexp", binary_kernel<LogAddExp>);
+  table.add("logaddexp", logaddexp_kernel);
   table.add("logaddexp2", binary_kernel<LogAddExp2>);
   table.add("hypot", binary_kernel<Hypot>);
   table.add("copysign", binary_kernel<CopySign>);

@@ -32,6 +32,7 @@ Values expand_sum_to_size(const Values& inputs, const void* attrs) {
   const IntList& size = static_cast<const SizeAttrs*>(attrs)->size;
   TW_CHECK(broadcast_sizes(size, x->sizes, "sum_to_size") == x->sizes, kRuntime, "sum_to_size: shape ", size,
            " does not broadcast to ", x->sizes);
+  if (size.empty()) return {op<"sum">(x)};  // integers sum in int64, in a number too
   int64_t shift = x->rank() - static_cast<int64_t>(size.size());
   IntList dims;
   for (int64_t dim = 0; dim < x->rank(); dim++)

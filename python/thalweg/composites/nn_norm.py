@@ -6,6 +6,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
+from thalweg.composites.support import is_inexact
 from thalweg.frontend.dtypes import finfo, float32
 
 __all__ = ["batch_norm", "instance_norm", "local_response_norm", "rms_norm"]
@@ -181,4 +182,5 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         part = squares.narrow(1, first, last - first)
         shifted = ops.slice_scatter_zeros(part, list(input.shape), 1, first - offset, last - offset, 1)
         total = shifted if total is None else total + shifted
-    return input / ops.pow(total * (alpha / size) + k, beta)
+    mean = total / size if is_inexact(total.dtype) else total // size
+    return input / ops.pow(mean * alpha + k, beta)

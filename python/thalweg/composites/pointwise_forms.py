@@ -125,10 +125,11 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 @export(function=True, method=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """input * 2^other."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp: other must be a Tensor, got {type(other).__name__}")
-    return input * ops.pow(ops.full([], 2.0), other)
+    """input * 2^other; whole exponents leave the dtype of a floating input."""
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        raise TypeError(f"ldexp: tensors are wanted, got {type(input).__name__} and {type(other).__name__}")
+    power = ops.pow(2.0, other)
+    return input * (power.to(input.dtype) if is_inexact(input.dtype) and not is_inexact(other.dtype) else power)
 
 
 @export(method=True)

@@ -58,3 +58,10 @@ def test_normalize():
         [sample((3, 4)), sample((3, 4), p=1, dim=0)],
     )
     assert F.normalize(tw.zeros(1, 3)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_local_response_norm_of_integers_has_whole_means():
+    x = tw.tensor([[[3], [4], [5]]])
+    expected = [3 / (1 + 9 // 2), 4 / (1 + 25 // 2), 5 / (1 + 41 // 2)]
+    got = F.local_response_norm(x, 2, alpha=1.0, beta=1.0).flatten().tolist()
+    np.testing.assert_allclose(got, expected, rtol=1e-6)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import thalweg as tw
@@ -53,3 +55,14 @@ def test_heaviside():
     assert tw.heaviside(x, tw.tensor([0.5])).tolist() == [0.0, 0.5, 1.0]
     with pytest.raises(RuntimeError, match="dtypes"):
         tw.heaviside(x, tw.tensor([1]))
+
+
+def test_logaddexp_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4)) for _ in range(2))
+    got = tw.logaddexp(tw.tensor(a), tw.tensor(b))
+    np.testing.assert_allclose(got.numpy(), np.log(np.exp(a) + np.exp(b)), rtol=1e-12)
+    inputs = [tw.tensor(x, requires_grad=True) for x in (a, b)]
+    assert tw.autograd.gradcheck(lambda x, y: tw.logaddexp(x, y).abs(), inputs)
+    large = tw.tensor([1000 + 1j, -math.inf + 1j])
+    assert tw.logaddexp(large, tw.tensor([1 + 1j, -math.inf + 1j])).tolist() == large.tolist()

@@ -65,3 +65,12 @@ def test_composites():
     assert tw.positive(tw.tensor([-1])).item() == -1
     with pytest.raises(RuntimeError, match="complex"):
         tw.tensor([1j]).abs_()
+
+
+def test_ldexp_keeps_the_dtype_of_its_input():
+    x = tw.tensor(2.0, dtype=tw.float16)
+    assert tw.ldexp(x, tw.tensor(3)).dtype == tw.float16 and tw.ldexp(x, tw.tensor(3.0).half()).item() == 16
+    assert tw.ldexp(tw.tensor([2.0]).half(), tw.tensor([20])).item() == float("inf")
+    assert tw.ldexp(tw.tensor([3]), tw.tensor([-1])).tolist() == [1.5]
+    with pytest.raises(TypeError, match="ldexp: tensors are wanted"):
+        tw.ldexp(2, tw.tensor([1]))

@@ -13,6 +13,7 @@ def test_unsqueeze():
 
 
 def test_sum_to_size_undoes_broadcasting():
+    assert tw.tensor(True).sum_to_size(()).dtype == tw.int64
     check(lambda x: x.sum_to_size(3, 1), lambda x: x.sum((0, 2)).reshape(3, 1), [sample((2, 3, 4))])
     with pytest.raises(RuntimeError, match="sum_to_size: shape"):
         tw.ones(1, 3).sum_to_size(2, 3)
