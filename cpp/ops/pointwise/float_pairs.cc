@@ -36,6 +36,12 @@ void copysign_grad(GradContext& c) {
   if (c.needs(1)) c.set(1, zeros_like(c.input_meta(1)));
 }
 
+// A step to the next float moves with its start, and stands still where it has arrived.
+void nextafter_grad(GradContext& c) {
+  if (c.needs(0)) c.set(0, masked(op<"ne">(c.input(0), c.input(1)), c.grad()));
+  if (c.needs(1)) c.set(1, zeros_like(c.input_meta(1)));
+}
+
 template <bool kPlusOne>
 void xlogy_grad(GradContext& c) {
   Value a = c.input(0), b = kPlusOne ? c.input(1) + 1.0 : c.input(1);
@@ -84,7 +90,7 @@ void define_float_pairs(OpRegistry& r) {
       .expose(kEverywhere);
   define_pair(r, "nextafter(Tensor input, Tensor other) -> Tensor",
               "The next float after input towards other.", Promotion::kCommon)
-      .no_grad("steps between floats have no derivative")
+      .grad("input other", nextafter_grad)
       .expose(kEverywhere);
   define_pair(r, "xlogy(Tensor input, Tensor other) -> Tensor", "input * log(other), 0 where input is 0.")
       .grad("input other", xlogy_grad<false>)

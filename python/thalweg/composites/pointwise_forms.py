@@ -211,6 +211,19 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 export(special=True, name="multigammaln")(mvlgamma)
 
 
+@export(method=True)
+def mvlgamma_(self: Tensor, p: int) -> Tensor:
+    """mvlgamma() in place."""
+    return op("copy", True)(self, _fitting(mvlgamma(self.clone(), p), self, "mvlgamma_"))
+
+
+def _fitting(result: Tensor, target: Tensor, name: str) -> Tensor:
+    """The result, refused where the tensor to be written cannot hold it."""
+    if not is_inexact(target.dtype) and is_inexact(result.dtype):
+        raise RuntimeError(f"{name}: the result has dtype {result.dtype}, which does not fit into {target.dtype}")
+    return result
+
+
 @export(special=True)
 def entr(input: Tensor) -> Tensor:
     """-input log(input); 0 at 0, minus infinity below."""

@@ -66,3 +66,9 @@ def test_logaddexp_of_complex_numbers():
     assert tw.autograd.gradcheck(lambda x, y: tw.logaddexp(x, y).abs(), inputs)
     large = tw.tensor([1000 + 1j, -math.inf + 1j])
     assert tw.logaddexp(large, tw.tensor([1 + 1j, -math.inf + 1j])).tolist() == large.tolist()
+
+
+def test_gradient_of_nextafter():
+    x, y = (tw.tensor(v, requires_grad=True) for v in ([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]))
+    grads = tw.autograd.grad(tw.nextafter(x, y), [x, y], tw.tensor([1.0, 2.0, 3.0]))
+    assert [g.tolist() for g in grads] == [[1.0, 0.0, 3.0], [0.0, 0.0, 0.0]]

@@ -74,3 +74,11 @@ def test_ldexp_keeps_the_dtype_of_its_input():
     assert tw.ldexp(tw.tensor([3]), tw.tensor([-1])).tolist() == [1.5]
     with pytest.raises(TypeError, match="ldexp: tensors are wanted"):
         tw.ldexp(2, tw.tensor([1]))
+
+
+def test_mvlgamma_in_place():
+    x = tw.tensor([3.0, 4.5])
+    expected = tw.mvlgamma(x, 2).tolist()
+    assert x.mvlgamma_(2) is x and x.tolist() == expected
+    with pytest.raises(RuntimeError, match="mvlgamma_: the result has dtype thalweg.float32"):
+        tw.tensor([3]).mvlgamma_(2)
