@@ -1,4 +1,4 @@
-"""What singular values tell of a matrix: its rank and its condition."""
+"""What singular values tell of a matrix: its rank, its condition, its pseudoinverse."""
 
 import math
 
@@ -7,7 +7,7 @@ from thalweg._registry import export, ops
 from thalweg.composites.norms import Order, matrix_norm
 from thalweg.frontend.dtypes import finfo
 
-__all__ = ["cond", "matrix_rank"]
+__all__ = ["cond", "linalg_pinv", "matrix_rank", "pinverse"]
 
 Tolerance = float | Tensor | None
 
@@ -39,6 +39,35 @@ def matrix_rank(
         return ops.sum(values, -1).long()
     cutoff = ops.maximum(absolute, relative * ops.amax(values, -1))
     return ops.sum(ops.gt(values, cutoff.unsqueeze(-1)), -1)
+
+
+@export(linalg=True, name="pinv")
+def linalg_pinv(
+    A: Tensor, rcond: Tolerance = None, hermitian: bool = False, *, atol: Tolerance = None, rtol: Tolerance = None
+) -> Tensor:
+    """The Moore-Penrose inverses of matrices; rcond is another name of rtol.
+
+    Singular values (of Hermitian matrices: sizes of eigenvalues) up to max(atol, rtol times the largest) count as 0.
+    """
+    if A.ndim < 2:
+        raise RuntimeError(f"pinv: a matrix or a batch of matrices is wanted, got shape {list(A.shape)}")
+    if rcond is not None:
+        atol, rtol = 0.0, rcond
+    absolute, relative = tolerances(A, atol, rtol)
+    if not hermitian or A.numel() == 0:
+        return ops.pinv_matrices(A, absolute, relative)
+    values, vectors = ops.linalg_eigh(A)
+    sizes = ops.abs(values)
+    kept = ops.gt(sizes, ops.maximum(absolute, relative * ops.amax(sizes, -1)).unsqueeze(-1))
+    zero, one = (ops.full([], x, dtype=values.dtype) for x in (0.0, 1.0))
+    inverse = ops.where(kept, ops.reciprocal(ops.where(kept, values, one)), zero)
+    return (vectors * inverse.unsqueeze(-2)) @ vectors.mH
+
+
+@export(function=True, method=True)
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """linalg.pinv with a tolerance of its own."""
+    return linalg_pinv(input, rcond)
 
 
 @export(linalg=True)
