@@ -11,13 +11,14 @@ Every function of the standard's main namespace is here under the standard's sig
 - Tensors are PyTorch's: `x.size()` is a method (`x.numel()` counts elements), slices step forwards only (use `flip`),
   and `x + y` of a 0-dim and another array of one kind takes the other's dtype. The functions here promote by dtypes
   alone, as the standard says.
-- The extensions `linalg` and `fft` are not offered.
+- Of the extensions `linalg` is offered, `fft` is not.
 """
 
 import math
 
 import thalweg as tw
 from thalweg.array_api import creation, dtypes, elementwise, manipulation, reductions, searching
+from thalweg.array_api import linalg as linalg
 from thalweg.array_api.creation import *  # noqa: F403
 from thalweg.array_api.dtypes import *  # noqa: F403
 from thalweg.array_api.elementwise import *  # noqa: F403
@@ -34,6 +35,6 @@ float32, float64, complex64, complex128 = tw.float32, tw.float64, tw.complex64, 
 
 __all__ = sorted(
     {name for part in (creation, dtypes, elementwise, manipulation, reductions, searching) for name in part.__all__}
-    | {"__array_api_version__", "__array_namespace_info__", "e", "inf", "nan", "pi", "newaxis", "bool"}
+    | {"__array_api_version__", "__array_namespace_info__", "e", "inf", "nan", "pi", "newaxis", "bool", "linalg"}
     | set("int8 int16 int32 int64 uint8 float32 float64 complex64 complex128".split())
 )
