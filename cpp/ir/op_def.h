@@ -66,6 +66,19 @@ enum Exposure : unsigned {
   kSpecial = 32,      // tw.special.name without the prefix special_
 };
 
+// One device's part of an op that is run in a signature. Attributes that speak of sizes come as those of the
+// whole and are made those of the part; all others are the same on every device.
+class ShardContext {
+ public:
+  std::vector<Dims> inputs, outputs;  // the part's sizes; inputs flattened over lists, empty for absent ones
+  void* attributes = nullptr;
+  template <class A>
+  A& attrs() const {
+    return *static_cast<A*>(attributes);
+  }
+};
+using LocalizeFn = void (*)(ShardContext&);
+
 class ExpandContext;
 using ExpandFn = Values (*)(const Values& inputs, const void* attrs);
 
@@ -106,6 +119,7 @@ struct OpDef {
   ViewFn view = nullptr;       // the output shares the input's memory
   ExpandFn expand = nullptr;   // a composite, written with other ops
   sbp::Rule sbp_rule = nullptr;
+  LocalizeFn localize = nullptr;  // null: no attribute depends on how tensors are cut
   CostFn cost = nullptr;
 
   const char* name() const { return schema.name.c_str(); }

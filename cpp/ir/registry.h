@@ -36,6 +36,13 @@ FieldType field_type(M member) {
 }
 }  // namespace detail
 
+// For `localize`: this attribute holds the sizes of output 0.
+template <auto kMember>
+void holds_output_sizes(ShardContext& c) {
+  using A = typename detail::Member<decltype(kMember)>::Struct;
+  c.attrs<A>().*kMember = c.outputs[0];
+}
+
 class OpBuilder {
  public:
   OpBuilder(OpDef& def) : def_(def) {}
@@ -57,6 +64,8 @@ class OpBuilder {
   OpBuilder& view(ViewFn fn) { return def_.view = fn, *this; }
   OpBuilder& expand(ExpandFn fn) { return def_.expand = fn, *this; }
   OpBuilder& sbp(sbp::Rule rule) { return def_.sbp_rule = rule, *this; }
+  // For attributes that speak of sizes, where the SBP rule lets these be cut.
+  OpBuilder& localize(LocalizeFn fn) { return def_.localize = fn, *this; }
   OpBuilder& cost(CostFn fn) { return def_.cost = fn, *this; }
   OpBuilder& expose(unsigned where) { return def_.exposure = where, *this; }
   OpBuilder& visible(int outputs) { return def_.visible_outputs = outputs, *this; }

@@ -5,7 +5,7 @@
 
 A sample's arrays are float64; they are converted to each dtype tested. Gradients of first and second order are checked
 in float64 against finite differences. Every SBP signature that a registered op offers for the sample is run shard by
-shard on 2 and 3 virtual devices and must give the unsharded result.
+shard on 2 and 3 virtual devices and must give the unsharded result and gradients.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import sharded
 import thalweg as tw
-
-TOLERANCE = {
-    "float16": 2e-3,
-    "bfloat16": 2e-2,
-    "float32": 2e-5,
-    "float64": 1e-11,
-    "complex64": 2e-5,
-    "complex128": 1e-11,
-}
-
-# Ops whose attributes hold sizes or positions of the whole tensor: their shards need other attributes.
-SIZED_ATTRIBUTES = {"size", "shape", "input_size", "sizes", "output_size"}
+from tolerance import assert_close
 
 
 @dataclass
@@ -69,29 +59,6 @@ def to_tensor(value: np.ndarray, dtype: str, requires_grad: bool = False) -> tw.
     return t
 
 
-def to_array(t: Any) -> Any:
-    """Tensors as NumPy arrays; half types as float32."""
-    if isinstance(t, (tuple, list)):
-        return [to_array(item) for item in t]
-    if not isinstance(t, tw.Tensor):
-        return t
-    t = t.detach()
-    return t.float().numpy() if t.dtype in (tw.float16, tw.bfloat16) else t.numpy()
-
-
-def assert_close(got: Any, expected: Any, dtype: str, what: str) -> None:
-    """Compares values and shapes within the tolerance of the dtype."""
-    if isinstance(got, (tuple, list)):
-        for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-            assert_close(g, e, dtype, f"{what}, output {i}")
-        return
-    expected = np.asarray(to_array(expected))
-    got = np.asarray(to_array(got))
-    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
-    tolerance = TOLERANCE.get(dtype, 0.0)
-    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, err_msg=what)
-
-
 def strided(value: np.ndarray, dtype: str) -> tw.Tensor:
     """The same values in memory with gaps and another order of dims."""
     dense = to_tensor(value, dtype)
@@ -129,7 +96,8 @@ def check(
         if grad:
             check_gradients(function, s, second)
         if sbp:
-            check_signatures(function, s)
+            args, kwargs = s.map(lambda a: to_tensor(a, "float64"))
+            sharded.check_signatures(function, args, kwargs, grad)
 
 
 def check_gradients(function: Callable, s: Sample, second: bool = True) -> None:
@@ -153,109 +121,3 @@ def _flatten(items: Sequence) -> list:
     for item in items:
         out.extend(_flatten(item) if isinstance(item, (list, tuple)) else [item])
     return out
-
-
-def check_signatures(function: Callable, s: Sample) -> None:
-    """Each signature of a registered op, on 2 and 3 devices, against the whole result."""
-    if not hasattr(function, "signatures"):
-        return
-    args, kwargs = s.map(lambda a: to_tensor(a, "float64"))
-    names = {name for name, _ in _params(function)}
-    if names & SIZED_ATTRIBUTES:
-        return
-    try:
-        signatures = function.signatures(*args, **kwargs)
-    except ValueError:  # a composite
-        return
-    whole = function(*args, **kwargs)
-    for signature in signatures:
-        for devices in (2, 3):
-            _check_signature(function, args, kwargs, whole, signature, devices)
-
-
-def _params(function: Callable) -> list:
-    return next(info["params"] for info in tw._core._native.registry() if info["name"] == function.__name__)
-
-
-def _check_signature(function: Callable, args: list, kwargs: dict, whole: Any, signature: tuple, devices: int) -> None:
-    inputs, outputs = signature
-    layouts = iter(inputs)
-    per_device: list[tuple[list, dict]] = [([], {}) for _ in range(devices)]
-
-    def spread(value: Any) -> list:
-        if isinstance(value, (list, tuple)) and any(isinstance(v, tw.Tensor) for v in value):
-            pieces = [spread(v) for v in value]
-            return [[piece[d] for piece in pieces] for d in range(devices)]
-        if isinstance(value, tw.Tensor):
-            return shards(value, next(layouts), devices)
-        return [value] * devices
-
-    # Layouts come in the schema's order: tensors given by keyword are looked up there.
-    ordered = dict(zip((name for name, _ in _params(function)), args, strict=False)) | kwargs
-    positional = len(args)
-    for position, (name, type_text) in enumerate(_params(function)):
-        if name not in ordered:
-            if type_text.startswith("Tensor") and "[]" not in type_text:
-                next(layouts)
-            continue
-        value = ordered[name]
-        if type_text.startswith("Tensor") and not isinstance(value, (tw.Tensor, list, tuple)):
-            next(layouts)  # absent, or a number
-        for d, piece in enumerate(spread(value)):
-            if position < positional:
-                per_device[d][0].append(piece)
-            else:
-                per_device[d][1][name] = piece
-    results = [function(*a, **k) for a, k in per_device]
-    single = isinstance(whole, tw.Tensor)
-    for i, layout in enumerate(outputs if not single else outputs[:1]):
-        pieces = [r if single else r[i] for r in results]
-        expected = whole if single else whole[i]
-        assert_close(join(pieces, layout), expected, "float32", f"signature {signature} on {devices} devices")
-        if not single and i + 1 == len(whole):
-            break
-
-
-def cut_points(size: int, devices: int, unit: int) -> list[int]:
-    """Balanced cuts at multiples of `unit`; the first devices get one more."""
-    units = size // unit
-    base, extra = divmod(units, devices)
-    cuts = [0]
-    for d in range(devices):
-        cuts.append(cuts[-1] + (base + (d < extra)) * unit)
-    return cuts
-
-
-def shards(t: tw.Tensor, layout: tuple, devices: int) -> list[tw.Tensor]:
-    """What each device holds of a tensor laid out this way."""
-    if layout[0] == "B":
-        return [t.clone() for _ in range(devices)]
-    if layout[0] == "S":
-        _, dim, unit = layout
-        cuts = cut_points(t.shape[dim], devices, unit)
-        return [t.narrow(dim, a, b - a).clone() for a, b in zip(cuts, cuts[1:], strict=False)]
-    rng = np.random.default_rng(1)
-    whole = t.detach().numpy()
-    if layout[1] == "sum":
-        parts = [rng.uniform(-1, 1, whole.shape) for _ in range(devices - 1)]
-        parts.append(whole - sum(parts))
-    else:  # one device has the value, the others something that loses
-        sign = -1.0 if layout[1] == "max" else 1.0
-        holder = rng.integers(0, devices, whole.shape)
-        parts = [np.where(holder == d, whole, whole + sign * rng.uniform(0, 2, whole.shape)) for d in range(devices)]
-    return [tw.tensor(np.asarray(p, dtype=whole.dtype)) for p in parts]
-
-
-def join(pieces: list[tw.Tensor], layout: tuple) -> tw.Tensor:
-    """The logical tensor that shards of this layout stand for."""
-    if layout[0] == "S":
-        return tw.cat(pieces, layout[1])
-    if layout[0] == "B":
-        for piece in pieces[1:]:
-            np.testing.assert_array_equal(to_array(piece), to_array(pieces[0]))
-        return pieces[0]
-    combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[layout[1]]
-    total = to_array(pieces[0])
-    for piece in pieces[1:]:
-        total = combine(total, to_array(piece))
-    return tw.tensor(total)

@@ -192,6 +192,7 @@ void define_convolution(OpRegistry& r) {
       .infer(infer_convolution_weight)
       .grad("grad(input) input(grad)", convolution_weight_grad)
       .sbp(sbp_convolution_weight)
+      .localize(holds_output_sizes<&W::weight_size>)
       .cost(convolution_weight_cost);
 }
 

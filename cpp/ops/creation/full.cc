@@ -24,6 +24,7 @@ void define_full(OpRegistry& r) {
       .infer(infer_full)
       .no_grad("it has no tensor inputs")
       .sbp(sbp::elementwise)
+      .localize(holds_output_sizes<&FullAttrs::size>)
       .cost(copy_cost);
 }
 

@@ -76,6 +76,7 @@ void define_expand(OpRegistry& r) {
       .view(view_expand)
       .grad("", expand_grad)
       .sbp(sbp_expand)
+      .localize(holds_output_sizes<&ShapeAttrs::shape>)
       .cost(free_cost)
       .expose(kMethod);
   r.op("unsqueeze(Tensor input, int dim) -> Tensor", &DimAttrs::dim)

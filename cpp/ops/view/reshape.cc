@@ -69,6 +69,7 @@ void define_reshape(OpRegistry& r) {
       .view(view_reshape)
       .grad("", reshape_grad)
       .sbp(sbp_reshape)
+      .localize(holds_output_sizes<&ShapeAttrs::shape>)
       .cost(free_cost)
       .expose(kFunction | kMethod);
   r.op("view(Tensor input, int[]... shape) -> Tensor", &ShapeAttrs::shape)
@@ -77,6 +78,7 @@ void define_reshape(OpRegistry& r) {
       .view(view_view)
       .grad("", reshape_grad)
       .sbp(sbp_reshape)
+      .localize(holds_output_sizes<&ShapeAttrs::shape>)
       .cost(free_cost);
 }
 

@@ -134,6 +134,7 @@ void define_slice(OpRegistry& r) {
       .infer(infer_slice_scatter)
       .grad("", slice_scatter_grad)
       .sbp(sbp_other_dims<SliceScatterAttrs>)
+      .localize(holds_output_sizes<&SliceScatterAttrs::input_size>)
       .cost(copy_cost);
   r.op("select(Tensor input, int dim, int index) -> Tensor", &SelectAttrs::dim, &SelectAttrs::index)
       .doc("A view of one position of a dim, without that dim.")
@@ -149,6 +150,7 @@ void define_slice(OpRegistry& r) {
       .infer(infer_select_scatter)
       .grad("", select_scatter_grad)
       .sbp(sbp_select<SelectScatterAttrs>)
+      .localize(holds_output_sizes<&SelectScatterAttrs::input_size>)
       .cost(copy_cost);
 }
 

@@ -201,6 +201,54 @@ PyObject* op_signatures(PyObject* self, PyObject* const* args, Py_ssize_t count,
   }
 }
 
+Dims to_dims(PyObject* sequence) {
+  Dims dims;
+  PyObject* items = PySequence_Fast(sequence, "on_shard: a list of sizes is wanted");
+  if (!items) throw PythonError();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
+    int64_t size = 0;
+    bool is_int = to_int(PySequence_Fast_GET_ITEM(items, i), &size);
+    if (!is_int) Py_DECREF(items);
+    TW_CHECK(is_int, kType, "on_shard: sizes are ints");
+    dims.push_back(size);
+  }
+  Py_DECREF(items);
+  return dims;
+}
+
+// op.on_shard(tensors, sizes, args...): what one device runs of op(args...) in a signature. `tensors` are its
+// parts of the inputs (a list, flattened; None where `args` has none or a number), `sizes` those of its
+// outputs.
+PyObject* op_on_shard(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names) {
+  auto& op = *reinterpret_cast<OpObject*>(self);
+  try {
+    const ir::OpDef& def = *op.info->def;
+    TW_CHECK(count >= 2 && PyList_Check(args[0]) && PyList_Check(args[1]), kType, def.name(),
+             ": on_shard takes a list of tensors, a list of sizes, and the op's arguments");
+    ParsedCall call(*op.info);
+    call.parse(args + 2, count - 2, keyword_names);
+    SmallVector<ir::Value, 4> inputs(call.inputs().begin(), call.inputs().end());
+    TW_CHECK(PyList_GET_SIZE(args[0]) == static_cast<Py_ssize_t>(inputs.size()), kValue, def.name(),
+             ": on_shard: ", inputs.size(), " tensors are wanted, got ", PyList_GET_SIZE(args[0]));
+    ir::ShardContext shard;
+    for (size_t i = 0; i < inputs.size(); i++) {
+      PyObject* tensor = PyList_GET_ITEM(args[0], static_cast<Py_ssize_t>(i));
+      if (is_tensor(tensor)) inputs[i] = handle_of(tensor);
+      shard.inputs.push_back(inputs[i] ? inputs[i]->sizes : Dims());
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]); i++)
+      shard.outputs.push_back(to_dims(PyList_GET_ITEM(args[1], i)));
+    shard.attributes = call.attrs();
+    if (def.localize) def.localize(shard);
+    ir::Values outputs;
+    eager::dispatch(def, {inputs.data(), inputs.size()}, call.starts(), call.attrs(), &outputs);
+    return wrap_outputs(op, outputs);
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
 PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
@@ -210,6 +258,9 @@ PyMethodDef kOpMethods[] = {
     {"__reduce__", op_reduce, METH_NOARGS, nullptr},
     {"signatures", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_signatures)),
      METH_FASTCALL | METH_KEYWORDS, "The SBP signatures that the op accepts for these arguments."},
+    {"on_shard", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(op_on_shard)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "The op as one device runs it in a signature, on its parts of the tensors."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject make_op_type() {

@@ -7,6 +7,7 @@ import pytest
 import thalweg as tw
 from harness import array, check, sample
 from thalweg._registry import NN_FUNCTIONS as F
+from thalweg._registry import ops
 
 
 def reference(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -51,6 +52,29 @@ def test_conv():
     check(F["conv2d"], reference, [sample((2, 3, 5, 6), (4, 3, 3, 2), (4,), stride=(2, 1), padding=1)])
     check(F["conv2d"], reference, [sample((1, 4, 5, 5), (4, 1, 3, 3), (4,), padding=2, dilation=2, groups=4)])
     check(F["conv3d"], reference, [sample((1, 2, 4, 3, 4), (2, 2, 2, 2, 2), (2,), padding=(1, 0, 1))])
+
+
+def weight_gradient(grad, x, size, stride, padding, dilation, groups):
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    result, axes = np.zeros(size), [0, *range(2, x.ndim)]
+    outer, inner = size[0] // groups, size[1]
+    for tap in itertools.product(*map(range, size[2:])):
+        window = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, grad.shape[2:], stride)
+        )
+        for g in range(groups):
+            part = x[(slice(None), slice(g * inner, (g + 1) * inner), *window)]
+            rows = slice(g * outer, (g + 1) * outer)
+            result[(rows, slice(None), *tap)] = np.tensordot(grad[:, rows], part, (axes, axes))
+    return result
+
+
+def test_the_gradient_of_the_weight():
+    samples = [
+        sample((3, 5, 2, 3), (3, 3, 5, 5), [5, 3, 2, 3], [2, 1], [0, 0], [1, 1], 1),
+        sample((2, 4, 5), (2, 6, 6), [4, 3, 4], [1], [1], [1], 2),
+    ]
+    check(ops.convolution_weight, weight_gradient, samples)
 
 
 def test_conv_transpose():
