@@ -72,6 +72,17 @@ def scaled_erfc(t):
     return (1 + series) / (a * mp.sqrt(mp.pi)) * (1 + 2 * a)
 
 
+def scaled_normal_tail(u):
+    """exp(a^2 / 2) (1 - cdf(a)) (a + 4) of the standard normal distribution with u = (a - 4) / (a + 4)."""
+    if u > 1 - mp.mpf(10) ** -12:
+        return 1 / mp.sqrt(2 * mp.pi)
+    a = 4 * (1 + u) / (1 - u)
+    if a < 30:
+        return mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) / 2 * (a + 4)
+    series = sum((-1) ** k * mp.fac2(2 * k - 1) / a ** (2 * k) for k in range(1, 12))
+    return (1 + series) / (a * mp.sqrt(2 * mp.pi)) * (a + 4)
+
+
 def erfinv_ratio(w):
     """erfinv(x) / x with w = -log(1 - x^2)."""
     if abs(w) < mp.mpf(10) ** -25:
@@ -108,6 +119,7 @@ FITS = [
     ("kErfcExponent", "float", "-log(erfc(a)), in a - 2.6", lambda u: erfc_exponent(u + mp.mpf("2.6")),
      (-1.47, 1.47), 10),
     ("kErfc", "double", "exp(a^2) erfc(a) (1 + 2 a), t = (a - 4) / (a + 4)", scaled_erfc, (-1, 1), 27),
+    ("kNormalTail", "float", "exp(a^2 / 2) (1 - cdf(a)) (a + 4), u = (a - 4) / (a + 4)", scaled_normal_tail, (-1, 1), 10),
     ("kErfinvCentre", "double", "erfinv(x) / x, in w - 3.125, w = -log(1 - x^2)",
      lambda u: erfinv_ratio(u + mp.mpf("3.125")), (-3.125, 3.125), 24),
     ("kErfinvMiddle", "double", "erfinv(x) / x, in sqrt(w) - 3.25", lambda u: erfinv_ratio((u + mp.mpf("3.25")) ** 2),

@@ -24,7 +24,7 @@ namespace tw::device {
 namespace {
 
 constexpr size_t kHugePage = 2 << 20;
-constexpr size_t kHugeFrom = 4 << 20;  // blocks from here on lie in huge pages
+constexpr size_t kHugeFrom = 2 << 20;  // blocks from here on lie in huge pages
 constexpr size_t kSlabBytes = 1 << 20;
 constexpr int64_t kReportBytes = 64 << 10;
 constexpr size_t kPageBytes = 4096;
@@ -67,10 +67,8 @@ std::string in_words(double bytes) {
   return cat(static_cast<double>(static_cast<int64_t>(bytes * 10)) / 10, " ", unit);
 }
 
-size_t mapped_bytes(size_t block_bytes) {
-  size_t page = block_bytes >= kHugeFrom ? kHugePage : kPageBytes;
-  return (block_bytes + page - 1) / page * page;
-}
+// Of a block in huge pages the last part may lie in small ones, so that no memory is lost to rounding.
+size_t mapped_bytes(size_t block_bytes) { return (block_bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 // Fresh memory, aligned to huge pages where it is large; null when the system has none.
 void* map_block(size_t bytes) {

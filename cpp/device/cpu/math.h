@@ -7,6 +7,7 @@
 //            1.5: exp exp2 cosh   2: expm1 softplus   2.5: sinh tanh sigmoid   3: erf
 //   double   1: log log1p sin cos   1.5: exp exp2   2: expm1 log2 log10 cosh acosh asinh atan erf softplus
 //            2.5: sinh tanh tan atanh asin acos atan2 sigmoid   3: erfc erfinv
+// exp_nonpositive is as exact as exp, but gives 0 for x below -87 (float) and -708; sigmoid does likewise.
 // Functions of float that are rare compute in double, at about half the speed.
 // sin, cos and tan hold for |x| <= kTrigLimit. Beyond it they are wrong: kernels give pointwise_loop the
 // functors Sin, Cos and Tan, whose `special` sends such elements to the C library. pow of double, lgamma and
@@ -285,6 +286,16 @@ TW_INLINE T exp(T x) {
   return detail::exp_scaled(x, T(0), detail::word_t<T>{0});
 }
 
+// exp(x) for x <= 0 at half the cost: what would be denormal is 0.
+template <class T>
+TW_INLINE T exp_nonpositive(T x) {
+  using namespace detail;
+  constexpr T low = is_single<T> ? T(-87) : T(-708);
+  Reduced<T> a = reduce_by_ln2(x < low ? low : x);
+  T y = (a.r * a.r * exp_tail(a.r) + a.r) + T(1);
+  return x < low ? T(0) : y * power_of_two<T>(a.n);
+}
+
 template <class T>
 TW_INLINE T exp2(T x) {
   using namespace detail;
@@ -558,7 +569,7 @@ TW_BY_WAY_OF_DOUBLE(erfinv)
 
 template <class T>
 TW_INLINE T sigmoid(T x) {
-  T e = exp(-detail::abs(x));
+  T e = exp_nonpositive(-detail::abs(x));
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 

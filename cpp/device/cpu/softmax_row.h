@@ -17,12 +17,12 @@ TW_INLINE compute_t<T> row_max(int64_t n, const stored_t<T>* x) {
       [](C a, C b) { return (b > a) | (b != b) ? b : a; });
 }
 
-// e[i] = exp(x[i] - shift); their sum.
+// e[i] = exp(x[i] - shift), where shift is the largest; their sum.
 template <class T>
 TW_INLINE compute_t<T> row_exp(int64_t n, const stored_t<T>* x, compute_t<T> shift, compute_t<T>* e) {
   using C = compute_t<T>;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) e[i] = math::exp(load<T>(x[i]) - shift);
+  for (int64_t i = 0; i < n; i++) e[i] = math::exp_nonpositive(load<T>(x[i]) - shift);
   return reduce_span(n, C(0), [e](int64_t i) { return e[i]; }, [](C a, C b) { return a + b; });
 }
 
@@ -37,7 +37,8 @@ template <class T>
 TW_INLINE LogSum<compute_t<T>> row_log_sum(int64_t n, const stored_t<T>* x) {
   using C = compute_t<T>;
   C max = row_max<T>(n, x);
-  C shift = (max == math::detail::kInf<C>) | (max == -math::detail::kInf<C>) ? C(0) : max;
+  if (max == math::detail::kInf<C>) return {max, C(1)};
+  C shift = max == -math::detail::kInf<C> ? C(0) : max;
   constexpr int64_t kPiece = 1024;
   alignas(64) C e[kPiece];
   C sum = 0;

@@ -37,19 +37,19 @@ TW_CLONES T row_max(const T* x, int64_t n) {
   return largest;
 }
 
-// x[i] = exp(x[i] - shift); returns their sum.
+// x[i] = exp(x[i] - shift), where shift is not below any x[i]; returns their sum.
 template <class T>
 TW_CLONES T row_exp(T* x, int64_t n, T shift) {
   T lanes[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int j = 0; j < kLanes; j++) {
-      T e = math::exp(x[i + j] - shift);
+      T e = math::exp_nonpositive(x[i + j] - shift);
       x[i + j] = e;
       lanes[j] += e;
     }
   T sum = 0;
-  for (; i < n; i++) sum += x[i] = math::exp(x[i] - shift);
+  for (; i < n; i++) sum += x[i] = math::exp_nonpositive(x[i] - shift);
   for (T lane : lanes) sum += lane;
   return sum;
 }
