@@ -118,7 +118,7 @@ asan-python: $(VENV)/stamp-build
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.define.THALWEG_SANITIZE=address,undefined .
 	PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	  $(PYTHON) -m pytest tests --ignore=tests/conformance --ignore=tests/tools $(ARGS)
+	  $(PYTHON) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools $(ARGS)
 
 nightly: lint check-ops test conformance sanitize asan-python wheel
 

@@ -115,7 +115,7 @@ class Onnx:
 
     @staticmethod
     def demanded(name):
-        return False
+        return onnx_cases.demanded(name)
 
     @staticmethod
     def run(unit):

@@ -22,8 +22,6 @@ def _module(node, x, w, r, b):
     activations = node.get("activations")
     if activations is not None and list(activations) != USUAL[kind] * directions:
         raise NotOffered(f"{kind} with {activations}")
-    if kind == "GRU" and not node.get("linear_before_reset", 0):
-        raise NotOffered("GRU with linear_before_reset=0")
     module = getattr(tw.nn, kind)(x.shape[-1], hidden, bidirectional=directions == 2, dtype=x.dtype)
     with tw.no_grad():
         for d, suffix in enumerate(["l0", "l0_reverse"][:directions]):
@@ -36,6 +34,31 @@ def _module(node, x, w, r, b):
     return module
 
 
+def _reset_first(x, w, r, b, h):
+    """A GRU in one direction whose reset gate meets the state before its product, which the module's does not."""
+    wz, wr, wn = w.chunk(3, 0)
+    rz, rr, rn = r.chunk(3, 0)
+    bz, br, bn = (p + q for p, q in zip(*(half.chunk(3, 0) for half in b.chunk(2, 0))))
+    states = []
+    for step in x.unbind(0):
+        z = tw.sigmoid(step @ wz.t() + h @ rz.t() + bz)
+        reset = tw.sigmoid(step @ wr.t() + h @ rr.t() + br)
+        n = tw.tanh(step @ wn.t() + (reset * h) @ rn.t() + bn)
+        h = (1 - z) * n + z * h
+        states.append(h)
+    return tw.stack(states), h
+
+
+def _gru(x, w, r, b, h):
+    """(outputs [T, N, directions * H], last states) of _reset_first in each direction."""
+    found = []
+    for d in range(w.shape[0]):
+        bias = tw.zeros(6 * r.shape[-1], dtype=x.dtype) if b is None else b[d]
+        y, last = _reset_first(x.flip(0) if d else x, w[d], r[d], bias, h[d])
+        found.append((y.flip(0) if d else y, last))
+    return tw.cat([y for y, _ in found], -1), tw.stack([last for _, last in found])
+
+
 @op("RNN", "GRU", "LSTM")
 def recurrent(node, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
     if peepholes is not None:
@@ -46,11 +69,14 @@ def recurrent(node, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=Non
     x = x.flip(0) if backwards else x
     if lengths is not None and set(lengths.tolist()) != {x.shape[0]}:
         raise NotOffered(f"{node.op_type} with lengths that differ")
-    module = _module(node, x, w, r, b)
     shape = (w.shape[0], x.shape[1], r.shape[-1])
     states = [tw.zeros(shape, dtype=x.dtype) if s is None else s.transpose(0, 1) if batch_first else s for s in (h, c)]
-    with tw.no_grad():
-        y, last = module(x, tuple(states) if node.op_type == "LSTM" else states[0])
+    if node.op_type == "GRU" and not node.get("linear_before_reset", 0):
+        y, last = _gru(x, w, r, b, states[0])
+    else:
+        module = _module(node, x, w, r, b)
+        with tw.no_grad():
+            y, last = module(x, tuple(states) if node.op_type == "LSTM" else states[0])
     y = y.reshape(*x.shape[:2], *shape[::2]).transpose(1, 2)  # [T, directions, N, H]
     y = y.flip(0) if backwards else y
     last = list(last) if node.op_type == "LSTM" else [last]
