@@ -4,6 +4,8 @@
 // Gradient: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
 // whose variables separate" (1973), for matrices whose rank does not change nearby. With G = gradᴴ:
 //   gA = -(P K)ᴴ + (1 - A P) K Pᴴ + Pᴴ P (G - K A), K = G P
+#include "ops/linalg/pinv.h"
+
 #include "ops/linalg/factorisation.h"
 
 namespace tw::ops {
@@ -14,7 +16,7 @@ namespace {
 
 void infer_pinv(InferContext& c) {
   const ValueImpl& a = c.in(0);
-  check_matrices(a, c.op);
+  c.attrs<PinvAttrs>().hermitian ? check_square(a, c.op) : check_matrices(a, c.op);
   Dims batch = batch_sizes(a.sizes);
   for (int i : {1, 2}) {
     const ValueImpl& tolerance = c.in(i);
@@ -49,7 +51,8 @@ void sbp_pinv(sbp::RuleContext& c) {
 }  // namespace
 
 void define_pinv(OpRegistry& r) {
-  r.op("pinv_matrices(Tensor A, Tensor atol, Tensor rtol) -> Tensor")
+  r.op("pinv_matrices(Tensor A, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor",
+       &PinvAttrs::hermitian)
       .doc(
           "The pseudoinverses of matrices; singular values up to max(atol, rtol times the largest) count as "
           "0.")

@@ -218,9 +218,9 @@ def _powers(x: Tensor, count: int) -> Tensor:
 
 @export(linalg=True, name="vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Rising powers of the elements of the last dim, as a new last dim."""
+    """Rising powers of the elements of the last dim, as a new last dim; a 0-dim tensor counts as one of 1 element."""
     if x.ndim == 0:
-        raise RuntimeError("vander: at least 1 dim is wanted")
+        x = x.unsqueeze(0)
     if N is not None and N <= 1:
         raise RuntimeError(f"vander: more than 1 column is wanted, got {N}")
     return _powers(x, x.shape[-1] if N is None else N)

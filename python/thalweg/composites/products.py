@@ -200,6 +200,12 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     return _matrix_power(A, n)
 
 
+@export(linalg=True, name="diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices: tw.diagonal over the last two dims."""
+    return ops.diagonal(A, offset, dim1, dim2)
+
+
 @export(linalg=True, name="matmul")
 def linalg_matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product: tw.matmul."""

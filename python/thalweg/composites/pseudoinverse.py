@@ -54,14 +54,7 @@ def linalg_pinv(
     if rcond is not None:
         atol, rtol = 0.0, rcond
     absolute, relative = tolerances(A, atol, rtol)
-    if not hermitian or A.numel() == 0:
-        return ops.pinv_matrices(A, absolute, relative)
-    values, vectors = ops.linalg_eigh(A)
-    sizes = ops.abs(values)
-    kept = ops.gt(sizes, ops.maximum(absolute, relative * ops.amax(sizes, -1)).unsqueeze(-1))
-    zero, one = (ops.full([], x, dtype=values.dtype) for x in (0.0, 1.0))
-    inverse = ops.where(kept, ops.reciprocal(ops.where(kept, values, one)), zero)
-    return (vectors * inverse.unsqueeze(-2)) @ vectors.mH
+    return ops.pinv_matrices(A, absolute, relative, hermitian)
 
 
 @export(function=True, method=True)

@@ -46,6 +46,7 @@ def test_eye(shape):
 def test_vander():
     check(tw.vander, np.vander, [Sample((array((3,)),)), Sample((array((3,)),), {"N": 2})])
     check(LINALG["vander"], lambda x: np.vander(x, increasing=True), [Sample((array((4,)),))])
+    assert LINALG["vander"](tw.tensor(3.0), N=3).tolist() == [[1, 3, 9]]
 
 
 def test_fill_diagonal():

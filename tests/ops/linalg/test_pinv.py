@@ -20,8 +20,9 @@ def test_pinv():
 def test_signatures():
     tolerances = np.full((5,), 1e-13)
     for relative in (SMALL, tolerances):
-        check(ops.pinv_matrices, lambda x, *_: np.linalg.pinv(x), [Sample((matrices(5, 3, 2), ZERO, relative))],
-              grad=False)  # fmt: skip
+        check(ops.pinv_matrices, lambda x, *_: np.linalg.pinv(x), [Sample((matrices(5, 3, 2), ZERO, relative))])
+        samples = [Sample((hermitian(5, 2, 2), ZERO, relative, True))]
+        check(ops.pinv_matrices, lambda x, *_: np.linalg.pinv(x, hermitian=True), samples, grad=False)
 
 
 @pytest.mark.parametrize("is_complex", [False, True])
@@ -45,6 +46,8 @@ def test_hermitian(is_complex):
     x = hermitian(2, 3, 3, is_complex=is_complex) - 2.5 * np.eye(3)
     np.testing.assert_allclose(tw.linalg.pinv(tw.tensor(x), hermitian=True).numpy(), np.linalg.inv(x), atol=1e-10)
     check_gradients(lambda x: tw.linalg.pinv((x + x.mH) / 2, hermitian=True), x)
+    lower = np.tril(x)  # one triangle is read
+    np.testing.assert_allclose(tw.linalg.pinv(tw.tensor(lower), hermitian=True).numpy(), np.linalg.inv(x), atol=1e-10)
 
 
 def test_errors():

@@ -6,6 +6,10 @@ from thalweg._registry import LINALG
 from thalweg._registry import NN_FUNCTIONS as F
 
 
+def test_diagonals_of_matrices():
+    check(LINALG["diagonal"], lambda x, offset: np.diagonal(x, offset, -2, -1), [sample((2, 3, 4), offset=1)])
+
+
 def test_tensordot_and_kron():
     check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (3, 4, 5), 2), sample((2, 3), (4,), 0)])
     check(tw.tensordot, np.tensordot, [sample((2, 3, 4), (4, 5, 2), [[0, 2], [2, 0]])])
