@@ -100,22 +100,24 @@ def _compare_grad(want, got, shape_of, exact, label, values=True):
     return f"{label}: {message}" if message else None
 
 
-def _exact_grads(make, sample, cotangents):
-    """Torch's gradients from float64 inputs, computed when first asked for."""
+def _exact(make, sample, compute):
+    """compute(run) of torch's run from float64 inputs, made when first asked for: i -> a function for `compare`."""
     cache = []
 
     def grads():
         if not cache:
             wide = sample.widened() if hasattr(sample, "widened") else widened(sample)
             try:
-                run = make(TORCH, wide)
-                cots = [c.to(o.dtype) for c, o in zip(cotangents, run.active_outputs())]
-                cache.append(run.grads(cots))
+                cache.append(compute(make(TORCH, wide)))
             except Exception:
                 cache.append(None)
         return cache[0]
 
     return lambda i: lambda: grads() and grads()[i]
+
+
+def _like(tensors, models):
+    return [t.to(m.dtype) for t, m in zip(tensors, models)]
 
 
 def first(make, sample, values=True):
@@ -125,7 +127,7 @@ def first(make, sample, values=True):
     if ours.active != run.active:
         return f"requires_grad of the outputs: want {run.active}, got {ours.active}"
     got = ours.grads(_side_tensors(THALWEG, cotangents))
-    exact = _exact_grads(make, sample, cotangents)
+    exact = _exact(make, sample, lambda run: run.grads(_like(cotangents, run.active_outputs())))
     for i, (w, g, leaf) in enumerate(zip(want, got, run.leaves)):
         message = _compare_grad(w, g, leaf, exact(i), f"gradient of input {i}", values)
         if message:
@@ -155,8 +157,16 @@ def second(make, sample, values=True):
     got = THALWEG.grad([our_grads[i] for i in chosen], ours.leaves + our_cots, _side_tensors(THALWEG, seeds))
     labels = [f"second gradient by input {i}" for i in range(len(run.leaves))]
     labels += [f"second gradient by cotangent {i}" for i in range(len(cots))]
-    for w, g, like, label in zip(want, got, run.leaves + cots, labels):
-        message = _compare_grad(_answered(w, g), g, like, None, label, values)
+
+    def widely(wide):
+        wide_cots = [t.requires_grad_(True) for t in _like(cotangents, wide.active_outputs())]
+        made = wide.grads(wide_cots, True)
+        made = [made[i] for i in chosen]
+        return TORCH.grad(made, wide.leaves + wide_cots, _like(seeds, made))
+
+    exact = _exact(make, sample, widely)
+    for i, (w, g, like, label) in enumerate(zip(want, got, run.leaves + cots, labels)):
+        message = _compare_grad(_answered(w, g), g, like, exact(i), label, values)
         if message:
             return message
     return None
