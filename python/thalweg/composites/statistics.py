@@ -44,15 +44,15 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -
     if y.ndim == 0:
         raise IndexError(f"{name}: at least one dim is wanted, got a 0-dim tensor")
     later, earlier = _neighbours(y, dim)
-    heights = (later + earlier) * 0.5 if y.dtype.is_floating_point or y.dtype.is_complex else (later + earlier) / 2.0
+    heights = later + earlier  # twice; the products of integers, too, wrap around before the division
     if x is None:
-        return heights * (1.0 if dx is None else dx)
+        return heights / 2.0 * (1.0 if dx is None else dx)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: x has {x.shape[0]} points, dim {dim} of y has {y.shape[dim]}")
         steps = diff(x)
-        return heights * steps.reshape([-1] + [1] * (y.ndim - 1 - dim % y.ndim))
-    return heights * diff(x, dim=dim - y.ndim if dim >= 0 else dim)
+        return heights * steps.reshape([-1] + [1] * (y.ndim - 1 - dim % y.ndim)) / 2.0
+    return heights * diff(x, dim=dim - y.ndim if dim >= 0 else dim) / 2.0
 
 
 @export(function=True)

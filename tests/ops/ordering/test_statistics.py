@@ -40,3 +40,8 @@ def test_cdist():
         return np.linalg.norm(a[..., :, None, :] - b[..., None, :, :], p, -1)
 
     check(tw.cdist, reference, [sample((3, 4), (2, 4)), sample((2, 3, 4), (2, 2, 4), p=1.0)])
+
+
+def test_trapezoids_of_bytes_wrap_around():
+    y, x = (tw.tensor(v, dtype=tw.uint8) for v in ([200, 100, 7], [9, 3, 90]))
+    assert tw.trapezoid(y, x).item() == 170.5 and tw.trapezoid(y).item() == 203.5
