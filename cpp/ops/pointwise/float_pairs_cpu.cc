@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/complex_logarithm_cpu.h"
 #include "ops/pointwise/function_kernels.h"
 
 namespace tw::ops {
@@ -19,16 +20,6 @@ struct LogAddExp {
     return a == b ? high + T(0.6931471805599453) : sum;  // equal infinities have no distance
   }
 };
-// The real parts say which is larger. log(1 + z) is taken by its parts, exact for small z.
-template <class T>
-T complex_logaddexp(T a, T b) {
-  T high = a.real() < b.real() ? b : a, low = a.real() < b.real() ? a : b;
-  if (high.real() == low.real() && std::isinf(low.real()))
-    return low.real() < 0 ? low : std::log(std::exp(a) + std::exp(b));
-  T z = std::exp(low - high);
-  auto x = z.real(), y = z.imag();
-  return high + T(std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x));
-}
 void logaddexp_kernel(KernelContext& k) {
   if (!is_complex(k.out().dtype)) return binary_kernel<LogAddExp>(k);
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {

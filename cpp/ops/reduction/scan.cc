@@ -37,7 +37,8 @@ void infer_cumulative_extremum(InferContext& c) {
 }
 
 void infer_logcumsumexp(InferContext& c) {
-  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": dtype ", c.in(0).dtype, " is not supported");
+  TW_CHECK(kind_of(c.in(0).dtype) >= DTypeKind::kFloat, kNotImplemented, c.op, ": dtype ", c.in(0).dtype,
+           " is not supported");
   infer_along(c);
 }
 
@@ -106,15 +107,16 @@ void cumulative_extremum_grad(GradContext& c) {
 void logcumsumexp_grad(GradContext& c) {
   int64_t dim = c.attrs<RowDimAttrs>().dim;
   Value x = c.input(0), y = c.output();
-  // dx[k] = Σ_{i >= k} g[i] exp(x[k] - y[i]); every factor is at most 1, as y grows. Where y is still -inf
-  // nothing has been added, and its factors are 0.
+  // dx[k] = Σ_{i >= k} g[i] exp(x[k] - y[i]); every factor of real numbers is at most 1, as y grows. Where y
+  // is still -inf nothing has been added, and its factors are 0.
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  Value none = op<"eq">(y, -kInf), zeros = op_zeros_like(y);
+  Value size = is_complex(y->dtype) ? op<"real">(y) : y;
+  Value none = op<"eq">(size, -kInf), zeros = op_zeros_like(y);
   // y[k] - y[k + 1], and 0 at the end, which a recurrence from the end does not read.
   Value growth = shift_by_one(shift_by_one(y, dim, true) - y, dim, false);
-  Value ratio = op<"where">(none, zeros, op<"exp">(growth));
+  Value ratio = op<"where">(none, zeros, op<"exp">(conj(growth)));
   Value sums = recur(ratio, c.grad(), dim, true);
-  c.set(0, op<"where">(none, zeros, sums * op<"exp">(x - y)));
+  c.set(0, op<"where">(none, zeros, sums * op<"exp">(conj(x - y))));
 }
 
 void infer_prod(InferContext& c) {

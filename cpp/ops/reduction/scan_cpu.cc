@@ -7,6 +7,7 @@
 #include "device/cpu/math.h"
 #include "device/cpu/reduce.h"
 #include "device/cpu/rows.h"
+#include "ops/complex_logarithm_cpu.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::ops {
@@ -57,17 +58,27 @@ void cumprod_kernel(KernelContext& k) {
   scan_any(k, k.attrs<DimDTypeAttrs>().dim, false, 1, [](auto a, auto b) { return a * b; });
 }
 
+template <class T>
+void scan_real_logsums(KernelContext& k, int64_t dim) {
+  using C = compute_t<T>;
+  constexpr C kInf = math::detail::kInf<C>;
+  scan<T, T>(k, dim, false, -kInf, [](C a, C b) {
+    if (a != a || b != b) return a + b;
+    C high = a > b ? a : b, low = a > b ? b : a;
+    if (high == kInf || high == -kInf) return high;
+    return high + std::log1p(std::exp(low - high));
+  });
+}
+
 void logcumsumexp_kernel(KernelContext& k) {
   int64_t dim = wrap_dim(k.attrs<RowDimAttrs>().dim, k.in(0).rank(), k.op);
-  dispatch_float(k.in(0).dtype, k.op, [&]<class T>() {
+  dispatch_float_complex(k.in(0).dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    constexpr C kInf = math::detail::kInf<C>;
-    scan<T, T>(k, dim, false, -kInf, [](C a, C b) {
-      if (a != a || b != b) return a + b;
-      C high = a > b ? a : b, low = a > b ? b : a;
-      if (high == kInf || high == -kInf) return high;
-      return high + std::log1p(std::exp(low - high));
-    });
+    if constexpr (is_complex_type<T>)
+      return scan<T, T>(k, dim, false, C(-std::numeric_limits<double>::infinity()),
+                        [](C a, C b) { return complex_logaddexp(a, b); });
+    else
+      scan_real_logsums<T>(k, dim);
   });
 }
 

@@ -58,6 +58,8 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -
 @export(function=True)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral of y along dim by the trapezoid rule, at the points x or dx apart (1 by default)."""
+    if x is None and y.ndim and y.shape[dim]:  # all heights but half of the ends
+        return (ops.sum(y, dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1.0 if dx is None else dx)
     return ops.sum(_areas("trapezoid", y, x, dx, dim), dim)
 
 

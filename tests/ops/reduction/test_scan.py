@@ -50,3 +50,10 @@ def test_logcumsumexp():
 def test_out_of_range():
     with pytest.raises(IndexError):
         tw.cumsum(tw.ones(3), 1)
+
+
+def test_logcumsumexp_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 5)) + 1j * rng.normal(size=(3, 5))
+    np.testing.assert_allclose(np.exp(tw.logcumsumexp(tw.tensor(x), 1).numpy()), np.exp(x).cumsum(1), rtol=1e-12)
+    assert tw.autograd.gradcheck(lambda x: tw.logcumsumexp(x, 0).abs(), [tw.tensor(x, requires_grad=True)])
