@@ -221,7 +221,7 @@ def _variance(var: Any, input: Tensor) -> Tensor:
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.ndim and var.shape[-1] == 1):
+        elif input.ndim != var.ndim or [v for n, v in zip(input.shape, var.shape, strict=True) if n != v] != [1]:
             raise ValueError(
                 f"gaussian_nll_loss: var of shape {tuple(var.shape)} does not fit the input of shape "
                 f"{tuple(input.shape)}"

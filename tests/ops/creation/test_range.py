@@ -60,3 +60,7 @@ def test_copy():
     x = tw.zeros(2, 3)
     assert x.copy_(tw.tensor([1, 2, 3]), non_blocking=True) is x
     assert x.tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_vander_of_a_number():
+    assert tw.linalg.vander(tw.tensor(3.0), N=3).tolist() == [[1.0, 3.0, 9.0]]

@@ -44,3 +44,12 @@ def test_ignore_index_is_for_indices():
     with pytest.raises(RuntimeError, match="ignore_index"):
         F.cross_entropy(tw.zeros(2, 3), tw.zeros(2, 3), ignore_index=1)
     assert F.cross_entropy(tw.zeros(2, 3), tw.ones(2, 3), ignore_index=-1) > 0
+
+
+def test_gaussian_nll_loss_shares_a_variance_along_one_dim():
+    x, y, var = tw.tensor([[1.0, 2.0], [3.0, 5.0]]), tw.zeros(2, 2), tw.tensor([[1.0, 4.0]])
+    expected = F.gaussian_nll_loss(x, y, var.expand(2, 2)).item()
+    assert F.gaussian_nll_loss(x, y, var).item() == expected
+    assert F.gaussian_nll_loss(x.t(), y, var.t()).item() == pytest.approx(expected)
+    with pytest.raises(ValueError, match="does not fit"):
+        F.gaussian_nll_loss(x, y, tw.ones(1, 1))
