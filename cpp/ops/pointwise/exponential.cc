@@ -63,6 +63,7 @@ void define_exponential(OpRegistry& r) {
       .cost(pointwise_cost<4>);
   r.op("square(Tensor input) -> Tensor")
       .doc("input * input.")
+      .promote(Promotion::kCommon)
       .infer(infer_square)
       .grad("input", square_grad)
       .sbp(sbp::elementwise)

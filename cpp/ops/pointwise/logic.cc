@@ -74,6 +74,7 @@ void define_logic(OpRegistry& r) {
       .expose(kEverywhere);
   r.op("logical_not(Tensor input) -> Tensor")
       .doc("Whether the element is zero.")
+      .promote(Promotion::kCommon)
       .expand(expand_logical_not)
       .expose(kEverywhere);
 }

@@ -62,6 +62,7 @@ void define_magnitude(OpRegistry& r) {
       .expose(kEverywhere);
   r.op("angle(Tensor input) -> Tensor")
       .doc("The angle to the positive real axis in radians, in (-pi, pi]; NaN for NaN.")
+      .promote(Promotion::kCommon)
       .infer(infer_angle)
       .grad("input", angle_grad)
       .sbp(sbp::elementwise)

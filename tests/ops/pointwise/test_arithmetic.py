@@ -55,3 +55,12 @@ def test_integers_wrap_and_bools_are_logic():
         tw.add(tw.tensor([1]), tw.tensor([1]), alpha=0.5)
     with pytest.raises(ValueError, match=r"add: the shapes \[2\] and \[3\] do not broadcast"):
         tw.ones(2) + tw.ones(3)
+
+
+@pytest.mark.parametrize("name", ["square", "angle", "logical_not", "neg", "add"])
+def test_out_of_a_wider_dtype(name):
+    x = tw.tensor([2.0, -3.0])
+    arguments = (x, x) if name == "add" else (x,)
+    out = tw.zeros(2, dtype=tw.float64 if name != "neg" else tw.float32)
+    result = getattr(tw, name)(*arguments, out=out)
+    assert result is out and out.tolist() == getattr(tw, name)(*arguments).double().tolist()
