@@ -69,7 +69,7 @@ OPTIMIZERS = frozenset("SGD Adam AdamW Adagrad RMSprop Adadelta".split())
 
 # Factors that are defined up to signs and phases: compared as the database compares their gradients, through the
 # sample's output_process_fn_grad.
-UP_TO_SIGNS = frozenset("svd linalg.svd linalg.eigh".split())
+UP_TO_SIGNS = frozenset("svd linalg.svd linalg.eig linalg.eigh".split())
 # Memory that nobody wrote: never compared in value.
 UNWRITTEN = frozenset(
     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ resize_as_".split()

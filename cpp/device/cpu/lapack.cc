@@ -39,11 +39,21 @@ using c64 = std::complex<double>;
                          const int*, T*, const int*, R*, int*, int*, size_t);                          \
   void scipy_##P##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, \
                          const int*, int*, const int*, int*, size_t, size_t);
+#define TW_LAPACK_EIGEN_REAL(P, T)                                                                        \
+  void scipy_##P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, \
+                        const int*, T*, const int*, int*, size_t, size_t);
+#define TW_LAPACK_EIGEN_COMPLEX(P, T, R)                                                              \
+  void scipy_##P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, \
+                        const int*, T*, const int*, R*, int*, size_t, size_t);
 extern "C" {
 TW_LAPACK_REAL(s, float)
 TW_LAPACK_REAL(d, double)
 TW_LAPACK_COMPLEX(c, c32, float)
 TW_LAPACK_COMPLEX(z, c64, double)
+TW_LAPACK_EIGEN_REAL(s, float)
+TW_LAPACK_EIGEN_REAL(d, double)
+TW_LAPACK_EIGEN_COMPLEX(c, c32, float)
+TW_LAPACK_EIGEN_COMPLEX(z, c64, double)
 }
 
 // The routine NAME for T, of the four that differ in their first letter.
@@ -194,6 +204,53 @@ int hermitian_eigen(bool vectors, char uplo, int n, T* a, real_part_t<T>* w) {
   });
 }
 
+namespace {
+
+// geev gives a conjugate pair of eigenvectors of a real matrix as two columns: the real and the imaginary
+// part of the first.
+template <class R>
+void unpack_pairs(int n, const R* imaginary, const R* packed, std::complex<R>* v) {
+  for (int column = 0; column < n; column++) {
+    bool pair = imaginary[column] != 0 && column + 1 < n;
+    const R *re = packed + static_cast<int64_t>(column) * n, *im = re + n;
+    std::complex<R>*out = v + static_cast<int64_t>(column) * n, *next = out + n;
+    for (int row = 0; row < n; row++) {
+      out[row] = {re[row], pair ? im[row] : 0};
+      if (pair) next[row] = std::conj(out[row]);
+    }
+    column += pair;
+  }
+}
+
+}  // namespace
+
+template <class T>
+int general_eigen(bool vectors, int n, T* a, std::complex<real_part_t<T>>* w,
+                  std::complex<real_part_t<T>>* v) {
+  const char none = 'N', right = vectors ? 'V' : 'N';
+  int info = 0;
+  T unused[1];
+  if constexpr (is_complex_type<T>) {
+    ScratchArray<real_part_t<T>> reals(2 * static_cast<int64_t>(n));
+    return with_workspace<T>([&](T* work, int size) {
+      TW_PICK(T, geev)(&none, &right, &n, a, &n, w, unused, &n, vectors ? v : unused, &n, work, &size,
+                       reals.data(), &info, 1, 1);
+      return info;
+    });
+  } else {
+    ScratchArray<T> parts(2 * static_cast<int64_t>(n)), packed(vectors ? static_cast<int64_t>(n) * n : 1);
+    T *re = parts.data(), *im = re + n;
+    info = with_workspace<T>([&](T* work, int size) {
+      TW_PICK(T, geev)(&none, &right, &n, a, &n, re, im, unused, &n, packed.data(), &n, work, &size, &info, 1,
+                       1);
+      return info;
+    });
+    for (int i = 0; i < n; i++) w[i] = {re[i], im[i]};
+    if (vectors && info == 0) unpack_pairs(n, im, packed.data(), v);
+    return info;
+  }
+}
+
 #define TW_INSTANTIATE(T)                                                         \
   template int singular_values(char, int, int, T*, real_part_t<T>*, T*, T*);      \
   template int lu_factor(int, int, T*, int*);                                     \
@@ -203,7 +260,8 @@ int hermitian_eigen(bool vectors, char uplo, int n, T* a, real_part_t<T>* w) {
   template void triangular_solve(char, char, char, bool, int, int, const T*, T*); \
   template int qr_factor(int, int, T*, T*);                                       \
   template int qr_form(int, int, int, T*, const T*);                              \
-  template int hermitian_eigen(bool, char, int, T*, real_part_t<T>*);
+  template int hermitian_eigen(bool, char, int, T*, real_part_t<T>*);             \
+  template int general_eigen(bool, int, T*, std::complex<real_part_t<T>>*, std::complex<real_part_t<T>>*);
 TW_INSTANTIATE(float)
 TW_INSTANTIATE(double)
 TW_INSTANTIATE(c32)

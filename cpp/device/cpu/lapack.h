@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <complex>
 
 #include "base/dtype.h"
 #include "device/cpu/cast.h"
@@ -60,6 +61,12 @@ int qr_form(int m, int n, int k, T* a, const T* tau);
 // vectors.
 template <class T>
 int hermitian_eigen(bool vectors, char uplo, int n, T* a, real_part_t<T>* w);
+
+// a v = v diag(w): eigenvalues, and eigenvectors of norm 1 as the columns of v[n, n] when `vectors` (else v
+// is not touched). `a` is overwritten.
+template <class T>
+int general_eigen(bool vectors, int n, T* a, std::complex<real_part_t<T>>* w,
+                  std::complex<real_part_t<T>>* v);
 
 // A batch of matrices in scratch memory, each column by column.
 template <class T>

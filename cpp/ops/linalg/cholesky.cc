@@ -40,6 +40,7 @@ void define_cholesky(OpRegistry& r) {
           "0.")
       .infer(infer_cholesky)
       .grad("L", cholesky_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<1>)
       .expose(kLinalg);

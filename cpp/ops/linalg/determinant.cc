@@ -72,6 +72,7 @@ void define_determinant(OpRegistry& r) {
       .doc("The determinants of square matrices.")
       .infer(infer_det)
       .grad("A", det_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<1>)
       .expose(kLinalg);
@@ -79,6 +80,7 @@ void define_determinant(OpRegistry& r) {
       .doc("The sign (for complex matrices: the phase) of the determinants and the logarithm of their size.")
       .infer(infer_slogdet)
       .grad("A sign", slogdet_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<1>)
       .expose(kLinalg);
@@ -86,6 +88,7 @@ void define_determinant(OpRegistry& r) {
       .doc("The matrices of cofactors: det(A) times the transposed inverse, for singular A too.")
       .infer(infer_cofactor)
       .grad("A", cofactor_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<2>);
 }

@@ -57,6 +57,7 @@ void define_eigh(OpRegistry& r) {
       .doc("The eigenvalues of Hermitian matrices in ascending order, and orthonormal eigenvectors.")
       .infer(infer_eigh)
       .grad("eigenvalues eigenvectors", eigh_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<9>)
       .expose(kLinalg);
@@ -64,6 +65,7 @@ void define_eigh(OpRegistry& r) {
       .doc("The eigenvalues of Hermitian matrices in ascending order.")
       .infer(infer_eigvalsh)
       .grad("A", eigvalsh_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<2>)
       .expose(kLinalg);

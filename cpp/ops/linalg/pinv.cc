@@ -58,6 +58,7 @@ void define_pinv(OpRegistry& r) {
           "0.")
       .infer(infer_pinv)
       .grad("A result", pinv_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_pinv)
       .cost(factorisation_cost<24>);
 }

@@ -80,6 +80,7 @@ void define_qr(OpRegistry& r) {
       .doc("The decomposition A = Q R into orthonormal columns and an upper triangle.")
       .infer(infer_qr)
       .grad("A Q R", qr_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_qr)
       .cost(factorisation_cost<4>)
       .expose(kLinalg);

@@ -105,6 +105,7 @@ void define_solve(OpRegistry& r) {
       .doc("The X of A X = B; info is the number of the first pivot that is zero, or 0.")
       .infer(infer_solve)
       .grad("A result(A)", solve_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_system)
       .cost(system_cost<1>);
   r.op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
@@ -112,6 +113,7 @@ void define_solve(OpRegistry& r) {
       .doc("The inverses of matrices; info is the number of the first pivot that is zero, or 0.")
       .infer(infer_inv)
       .grad("inverse", inv_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<2>)
       .expose(kLinalg);
@@ -120,6 +122,7 @@ void define_solve(OpRegistry& r) {
       .doc("The X of A X = B for triangular matrices A, whose other triangle is not read.")
       .infer(infer_system)
       .grad("A result(A)", triangular_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_system)
       .cost(system_cost<0>);
   r.op("solve_factored(Tensor L, Tensor B, bool upper) -> Tensor", &UpperAttrs::upper)
@@ -127,6 +130,7 @@ void define_solve(OpRegistry& r) {
           "The X of L Lᴴ X = B for lower L, or of Lᴴ L X = B for upper ones; the other triangle is not read.")
       .infer(infer_system)
       .grad("L result(L)", factored_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_system)
       .cost(system_cost<0>);
 }

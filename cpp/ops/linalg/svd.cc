@@ -94,6 +94,7 @@ void define_svd(OpRegistry& r) {
       .doc("The singular value decomposition A = U diag(S) Vh, S descending.")
       .infer(infer_svd)
       .grad("U S Vh", svd_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<22>)
       .expose(kLinalg);
@@ -101,6 +102,7 @@ void define_svd(OpRegistry& r) {
       .doc("The singular values of matrices, descending.")
       .infer(infer_svdvals)
       .grad("A", svdvals_grad)
+      .autocast(Autocast::kFloat32)
       .sbp(sbp_of_batch)
       .cost(factorisation_cost<4>)
       .expose(kLinalg);

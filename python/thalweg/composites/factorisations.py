@@ -47,7 +47,7 @@ class QRFactors(NamedTuple):
     R: Tensor
 
 
-def _is_vectors(A: Tensor, B: Tensor) -> bool:
+def is_vectors(A: Tensor, B: Tensor) -> bool:
     """Whether B holds vectors: one, or one for each matrix of A."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
 
@@ -59,7 +59,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         raise RuntimeError(
             f"solve: matrices A and vectors or matrices B are wanted, got shapes {list(A.shape)} and {list(B.shape)}"
         )
-    vectors = _is_vectors(A, B)
+    vectors = is_vectors(A, B)
     if vectors and not left:
         raise RuntimeError(f"solve: with left=False B must be matrices, got shape {list(B.shape)}")
     if vectors:

@@ -1,13 +1,15 @@
-"""What singular values tell of a matrix: its rank, its condition, its pseudoinverse."""
+"""What singular values tell of a matrix: its rank, its condition, its pseudoinverse, least squares."""
 
 import math
+from typing import NamedTuple
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.composites.factorisations import is_vectors
 from thalweg.composites.norms import Order, matrix_norm
 from thalweg.frontend.dtypes import finfo
 
-__all__ = ["cond", "linalg_pinv", "matrix_rank", "pinverse"]
+__all__ = ["cond", "linalg_pinv", "lstsq", "matrix_rank", "pinverse"]
 
 Tolerance = float | Tensor | None
 
@@ -61,6 +63,53 @@ def linalg_pinv(
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """linalg.pinv with a tolerance of its own."""
     return linalg_pinv(input, rcond)
+
+
+class LeastSquares(NamedTuple):
+    """What lstsq gives; parts that the driver does not compute are empty."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+@export(linalg=True)
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+    """The X of the smallest norm among those for which |A X - B| is smallest; B holds matrices, or vectors.
+
+    The drivers are LAPACK's names and say what comes beside the solution: residuals (sums of squares, for matrices of
+    full rank with more rows than columns) of "gels", "gelsd" and "gelss"; the rank of all but "gels"; singular values
+    of "gelsd" and "gelss". Singular values up to rcond times the largest count as 0.
+    """
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
+    if A.ndim < 2 or B.ndim < 1 or A.dtype != B.dtype:
+        raise RuntimeError(
+            "lstsq: matrices A and vectors or matrices B of one dtype are wanted, "
+            f"got {list(A.shape)} of {A.dtype} and {list(B.shape)} of {B.dtype}"
+        )
+    vectors = is_vectors(A, B)
+    columns = B.unsqueeze(-1) if vectors else B
+    if columns.shape[-2] != A.shape[-2]:
+        raise RuntimeError(
+            f"lstsq: as many rows of B as A has are wanted, got shapes {list(A.shape)} and {list(B.shape)}"
+        )
+    solution = linalg_pinv(A, rtol=rcond) @ columns
+    m, n = A.shape[-2:]
+    values = ops.linalg_svdvals(A.detach())
+    rank = matrix_rank(A.detach(), rtol=rcond)
+    residuals = ops.abs(solution).reshape([-1])[:0]  # none, but a function of the inputs as those that are
+    if m > n and driver != "gelsy" and (driver == "gels" or bool(ops.all(ops.eq(rank, n)))):
+        residuals = ops.sum(ops.square(ops.abs(A @ solution - columns)), -2)
+        residuals = residuals.squeeze(-1) if vectors else residuals
+    return LeastSquares(
+        solution.squeeze(-1) if vectors else solution,
+        residuals,
+        ops.full([0], 0) if driver == "gels" else rank,
+        values if driver in ("gelsd", "gelss") else ops.full([0], 0, dtype=values.dtype),
+    )
 
 
 @export(linalg=True)

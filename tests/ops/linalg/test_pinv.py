@@ -55,3 +55,25 @@ def test_errors():
         tw.linalg.pinv(tw.full((2, 2), float("nan")))
     with pytest.raises(RuntimeError, match="a matrix or a batch"):
         tw.linalg.pinv(tw.ones(2))
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)])
+def test_least_squares(shape, driver):
+    a, b = matrices(2, *shape), matrices(2, shape[0], 2, seed=1)
+    got = tw.linalg.lstsq(tw.tensor(a), tw.tensor(b), driver=driver)
+    for i in range(2):
+        solution, residuals, rank, values = np.linalg.lstsq(a[i], b[i], rcond=None)
+        np.testing.assert_allclose(got.solution[i].numpy(), solution, atol=1e-12)
+        if driver not in (None, "gelsy") and shape[0] > shape[1]:
+            np.testing.assert_allclose(got.residuals[i].numpy(), residuals, atol=1e-12)
+        else:
+            assert got.residuals.numel() == 0
+        assert got.rank.numel() == 0 if driver == "gels" else got.rank[i] == rank
+        if driver in ("gelsd", "gelss"):
+            np.testing.assert_allclose(got.singular_values[i].numpy(), values)
+    vector = tw.linalg.lstsq(tw.tensor(a[0]), tw.tensor(b[0, :, 0]), driver=driver)
+    np.testing.assert_allclose(vector.solution.numpy(), got.solution[0, :, 0].numpy(), atol=1e-12)
+    check_gradients(lambda a, b: tw.linalg.lstsq(a, b).solution, a, b)
+    with pytest.raises(RuntimeError, match="driver must be"):
+        tw.linalg.lstsq(tw.ones(2, 2), tw.ones(2, 2), driver="qr")

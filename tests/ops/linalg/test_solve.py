@@ -99,3 +99,11 @@ def test_tensorsolve_and_tensorinv():
 def test_negative_powers(n):
     check(tw.matrix_power, np.linalg.matrix_power, [Sample((matrices(3, 3), n)), Sample((matrices(2, 2, 2), n))])
     check(tw.linalg.matrix_power, np.linalg.matrix_power, [Sample((matrices(3, 3), n))])
+
+
+def test_autocast_widens():
+    x = tw.tensor([[2.0, 1.0], [0.0, 4.0]], dtype=tw.bfloat16)
+    with tw.autocast("cpu", dtype=tw.bfloat16):
+        assert tw.linalg.inv(x).dtype == tw.linalg.svdvals(x).dtype == tw.float32
+    with pytest.raises(RuntimeError, match="float32, float64"):
+        tw.linalg.inv(x)
