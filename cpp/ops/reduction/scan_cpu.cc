@@ -1,8 +1,11 @@
 // A row is one dependent chain, so rows run beside each other on threads, not lanes. Reads and writes each
-// element once.
+// element once. Floats add up and multiply in double: a chain, unlike a tree, gathers the rounding of every
+// step.
 #include "ops/reduction/scan.h"
 
 #include <cmath>
+#include <complex>
+#include <type_traits>
 
 #include "device/cpu/math.h"
 #include "device/cpu/reduce.h"
@@ -18,20 +21,32 @@ namespace {
 
 int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
 
-// out[i] = step(out[i - 1], in[i]), from the end when `from_end`. In is T or, where small integers sum,
+template <class T>
+struct Chain {
+  using type = std::conditional_t<std::is_floating_point_v<compute_t<T>>, double, sum_t<T>>;
+};
+template <>
+struct Chain<std::complex<float>> {
+  using type = std::complex<double>;
+};
+// What a chain of T is carried in.
+template <class T>
+using chain_t = typename Chain<T>::type;
+
+// out[i] = step(out[i - 1], in[i]), from the end when `from_end`. In is Out or, where small integers sum,
 // narrower.
-template <class In, class Out, class Step>
-void scan(KernelContext& k, int64_t dim, bool from_end, sum_t<Out> start, Step step) {
+template <class In, class Out, class Carry, class Step>
+void scan(KernelContext& k, int64_t dim, bool from_end, Carry start, Step step) {
   if (k.out().count() == 0) return;
   int64_t n = row_length(k.in(0), dim);
   row_loop({&k.out()}, {&k.in(0)}, dim, [&](int64_t, char* const* data) {
     auto* out = reinterpret_cast<stored_t<Out>*>(data[0]);
     auto* in = reinterpret_cast<const stored_t<In>*>(data[1]);
-    auto total = start;
+    Carry total = start;
     for (int64_t j = 0; j < n; j++) {
       int64_t i = from_end ? n - 1 - j : j;
-      total = step(total, static_cast<sum_t<Out>>(load<In>(in[i])));
-      out[i] = store<Out>(total);
+      total = step(total, static_cast<Carry>(load<In>(in[i])));
+      out[i] = store<Out>(static_cast<sum_t<Out>>(total));
     }
   });
 }
@@ -41,10 +56,10 @@ void scan_any(KernelContext& k, int64_t dim, bool from_end, int start, Step step
   dim = wrap_dim(dim, k.in(0).rank(), k.op);
   DType in = k.in(0).dtype, out = k.out().dtype;
   if (in == out) {
-    dispatch_all(in, k.op, [&]<class T>() { scan<T, T>(k, dim, from_end, sum_t<T>(start), step); });
+    dispatch_all(in, k.op, [&]<class T>() { scan<T, T>(k, dim, from_end, chain_t<T>(start), step); });
   } else {
     TW_ASSERT(out == DType::kInt64, ==, true);
-    dispatch_int_bool(in, k.op, [&]<class T>() { scan<T, int64_t>(k, dim, from_end, start, step); });
+    dispatch_int_bool(in, k.op, [&]<class T>() { scan<T, int64_t>(k, dim, from_end, int64_t{start}, step); });
   }
 }
 
@@ -113,11 +128,12 @@ void recurrence_kernel(KernelContext& k) {
       auto* y = reinterpret_cast<T*>(data[0]);
       auto* factor = reinterpret_cast<const T*>(data[1]);
       auto* term = reinterpret_cast<const T*>(data[2]);
-      compute_t<T> last(0);
+      chain_t<T> last(0);
       for (int64_t j = 0; j < n; j++) {
         int64_t i = a.from_end ? n - 1 - j : j;
-        last = j == 0 ? load<T>(term[i]) : load<T>(term[i]) + load<T>(factor[i]) * last;
-        y[i] = store<T>(last);
+        chain_t<T> f(load<T>(factor[i])), t(load<T>(term[i]));
+        last = j == 0 ? t : t + f * last;
+        y[i] = store<T>(static_cast<compute_t<T>>(last));
       }
     });
   });

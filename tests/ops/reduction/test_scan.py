@@ -13,6 +13,14 @@ def test_cumsum_cumprod():
     assert tw.cumsum(tw.tensor([200, 100], dtype=tw.uint8), 0).tolist() == [200, 300]
 
 
+def test_long_chains_keep_their_digits():
+    x = np.full(1 << 20, 0.1, np.float32)
+    assert tw.tensor(x).cumsum(0)[-1].item() == pytest.approx(x.sum(dtype=np.float64), rel=1e-7)
+    assert tw.tensor(x * (1 + 1j)).cumsum(0)[-1].item().imag == pytest.approx(x.sum(dtype=np.float64), rel=1e-7)
+    growth = np.full(1 << 16, 1 + 1e-4, np.float32)
+    assert tw.tensor(growth).cumprod(0)[-1].item() == pytest.approx(growth.prod(dtype=np.float64), rel=1e-7)
+
+
 def test_products_with_zeros():
     x = array((3, 4))
     x[0, 1] = x[1, 1] = x[1, 2] = 0
