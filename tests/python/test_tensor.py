@@ -390,3 +390,26 @@ def test_expanded_memory_is_not_written_several_times():
         x.add_(1)
     with pytest.raises(RuntimeError, match="(?i)share|overlap|one memory|same"):
         tw.ones(2, 2).expand(2, 2, 2).masked_fill_(tw.ones(2, 2, dtype=tw.bool), 5.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"), [(bool, tw.bool), (int, tw.int64), (float, tw.float64), (complex, tw.complex128)]
+)
+def test_python_types_as_dtypes(given, dtype):
+    """Of their own width, whatever the default dtype is."""
+    x = tw.ones(2)
+    made = [
+        tw.zeros(2, dtype=given),
+        tw.tensor([1], dtype=given),
+        tw.full((2,), 1, dtype=given),
+        tw.eye(2, dtype=given),
+    ]
+    assert {t.dtype for t in [*made, x.to(given), x.to(dtype=given), x.new_zeros(2, dtype=given)]} == {dtype}
+    assert tw.promote_types(given, tw.bool) == dtype and tw.can_cast(tw.bool, given)
+    if given in (int, float):
+        assert tw.arange(3, dtype=given).dtype == tw.linspace(0, 1, 2, dtype=given).dtype == dtype
+    if given is float:
+        assert x.sum(dtype=given).dtype == tw.softmax(x, 0, given).dtype == dtype
+        assert tw.finfo(given).bits == 64 and tw.iinfo(int).bits == 64
+        assert tw.nn.Linear(2, 2).to(given).weight.dtype == tw.nn.Linear(2, 2, dtype=given).weight.dtype == dtype
+        assert x.view(given).shape == (1,)

@@ -450,7 +450,13 @@ cdef PyObject* _wrap_dtype(DType code) noexcept:
     return <PyObject*>result
 
 
-cdef dict _python_dtypes = {bool: _dtypes[<int>DType.kBool], int: _dtypes[<int>DType.kInt64]}
+# Python's types stand for the dtypes of their own width, whatever the default dtype is.
+cdef dict _python_dtypes = {
+    bool: _dtypes[<int>DType.kBool],
+    int: _dtypes[<int>DType.kInt64],
+    float: _dtypes[<int>DType.kFloat64],
+    complex: _dtypes[<int>DType.kComplex128],
+}
 
 
 cdef cbool _unwrap_dtype(PyObject* given, DType* code) noexcept:
@@ -458,20 +464,10 @@ cdef cbool _unwrap_dtype(PyObject* given, DType* code) noexcept:
     if type(given_object) is dtype:
         code[0] = (<dtype>given_object).code
         return True
-    if given_object is float:
-        code[0] = default_float()
-        return True
-    if given_object is complex:
-        code[0] = DType.kComplex128 if default_float() == DType.kFloat64 else DType.kComplex64
-        return True
-    if given_object in (bool, int):
+    if type(given_object) is type and given_object in _python_dtypes:
         code[0] = (<dtype>_python_dtypes[given_object]).code
         return True
     return False
-
-
-cdef extern from "base/scalar.h" namespace "tw":
-    DType default_float() noexcept
 
 
 cdef _init_api():

@@ -10,7 +10,7 @@ from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
 from thalweg.frontend.creation import as_tensor, finish
 from thalweg.frontend.device import check_device
-from thalweg.frontend.dtypes import complex128, float64
+from thalweg.frontend.dtypes import as_dtype, complex128, float64
 
 
 def _number(name: str, value: Any) -> Any:
@@ -66,6 +66,7 @@ def arange(
     if dtype is None:
         whole = all(isinstance(v, int) for v in (start, end, step))
         dtype = out.dtype if out is not None else int64 if whole else _native.default_dtype()
+    dtype = as_dtype(dtype)
     if dtype.name == "bool" or dtype.is_complex:
         raise RuntimeError(f"arange: a real dtype is wanted, got {dtype}")
     if step == 0:
@@ -106,7 +107,7 @@ def range_(
 
 def _space_dtype(start: Any, end: Any, dtype: DType | None) -> DType:
     if dtype is not None:
-        return dtype
+        return as_dtype(dtype)
     if isinstance(start, complex) or isinstance(end, complex):
         return as_tensor(1j).dtype
     return _native.default_dtype()

@@ -33,7 +33,7 @@ def view(self: Tensor, *shape: Any, dtype: DType | None = None) -> Tensor:
     """The same memory under another shape, or, given a dtype, its bytes read as that."""
     if dtype is not None:
         return _VIEW_DTYPE(self, dtype)
-    if len(shape) == 1 and type(shape[0]) is DType:
+    if len(shape) == 1 and isinstance(shape[0], (DType, type)):
         return _VIEW_DTYPE(self, shape[0])
     return _VIEW(self, *shape)
 

@@ -1,5 +1,6 @@
 """The dtypes under their names, and questions about them."""
 
+import builtins
 import math
 from typing import Any
 
@@ -47,6 +48,19 @@ __all__ = [
 ]
 
 
+_PYTHON = {
+    builtins.bool: globals()["bool"],
+    builtins.int: globals()["int64"],
+    builtins.float: globals()["float64"],
+    builtins.complex: globals()["complex128"],
+}
+
+
+def as_dtype(given: Any) -> Any:
+    """The dtype that Python's bool, int, float or complex stands for: of its own width. Others are as they were."""
+    return _PYTHON.get(given, given) if isinstance(given, type) else given
+
+
 def get_default_dtype() -> dtype:
     """The dtype that Python floats become: float32 unless changed."""
     return _native.default_dtype()
@@ -86,7 +100,7 @@ def result_type(*operands: object) -> dtype:
 def can_cast(from_: dtype | Tensor, to: dtype) -> bool:
     """Whether values of one dtype may be written into a tensor of another: never to a lower kind."""
     source = from_.dtype if isinstance(from_, Tensor) else from_
-    kinds = [_kind(source), _kind(to)]
+    kinds = [_kind(as_dtype(source)), _kind(as_dtype(to))]
     return kinds[0] <= kinds[1]
 
 
@@ -106,7 +120,7 @@ class finfo:
     _DIGITS = {"float16": 3, "bfloat16": 2, "float32": 6, "float64": 15}
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = type or get_default_dtype()
+        d = as_dtype(type) or get_default_dtype()
         name = {"complex64": "float32", "complex128": "float64"}.get(d.name, d.name)
         if name not in self._LAYOUT:
             raise TypeError(f"finfo: a floating dtype is wanted, got {d}")
@@ -127,6 +141,7 @@ class iinfo:
     """The limits of an integer dtype: bits, max, min."""
 
     def __init__(self, type: dtype) -> None:
+        type = as_dtype(type)
         if type.is_floating_point or type.is_complex or type.name == "bool":
             raise TypeError(f"iinfo: an integer dtype is wanted, got {type}")
         self.dtype = type.name

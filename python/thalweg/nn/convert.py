@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
+from thalweg.frontend.dtypes import as_dtype
 
 __all__ = ["ConvertMixin"]
 
@@ -103,8 +104,8 @@ def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=
     for position, arg in enumerate(args):
         if isinstance(arg, tw.Tensor):
             tensor = arg
-        elif isinstance(arg, tw.dtype):
-            dtype = arg
+        elif isinstance(as_dtype(arg), tw.dtype):
+            dtype = as_dtype(arg)
         elif isinstance(arg, bool) and position > 0:
             non_blocking = arg
         elif isinstance(arg, (str, int, tw.device)) and position == 0:
