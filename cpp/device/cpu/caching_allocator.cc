@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -27,6 +28,7 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kHugeFrom = 2 << 20;  // blocks from here on lie in huge pages
 constexpr size_t kSlabBytes = 1 << 20;
 constexpr int64_t kReportBytes = 64 << 10;
+constexpr int kLendableSteps = 2;  // classes: a block is at most half as large again as what is asked for
 constexpr size_t kPageBytes = 4096;
 
 // A free block begins with the link to the next one; for AddressSanitizer the rest of it is poisoned.
@@ -99,6 +101,8 @@ struct CachingAllocator::Central {
   FreeList small[kSmallClasses];
   char *slab = nullptr, *slab_end = nullptr;
   std::vector<void*> large[kClasses];
+  std::unordered_map<void*, int>
+      lent;  // the classes of blocks in use that are of a larger one than was asked for
   std::vector<ThreadCache*> threads;
   int64_t cached_bytes = 0, reserved_bytes = 0;
   int64_t finished_allocations = 0;  // by threads that ended
@@ -150,6 +154,28 @@ struct CachingAllocator::Central {
       large[c].clear();
     }
     cached_bytes = 0;
+  }
+
+  // A cached block of class c or, before the process grows, of one a little larger; its class, or -1.
+  int take_cached(int c, void** data) {
+    for (int candidate = c; candidate <= c + kLendableSteps && candidate < kClasses; candidate++) {
+      if (large[candidate].empty()) continue;
+      *data = large[candidate].back();
+      large[candidate].pop_back();
+      cached_bytes -= static_cast<int64_t>(mapped_bytes(class_bytes(candidate)));
+      if (candidate != c) lent[*data] = candidate;
+      return candidate;
+    }
+    return -1;
+  }
+
+  // The class of a large block that was asked for as one of class c.
+  int take_back(void* data, int c) {
+    auto found = lent.find(data);
+    if (found == lent.end()) return c;
+    c = found->second;
+    lent.erase(found);
+    return c;
   }
 
   // Moves a batch of blocks into an empty list, cutting them from a slab where there are none.
@@ -267,26 +293,22 @@ void free_small(Central& central, void* data, int c) {
 }
 
 void* allocate_large(Central& central, int c, size_t size_bytes) {
-  size_t bytes = mapped_bytes(class_bytes(c));
   void* data;
+  int taken;
   {
     std::lock_guard lock(central.mutex);
-    if (!central.large[c].empty()) {
-      data = central.large[c].back();
-      central.large[c].pop_back();
-      central.cached_bytes -= static_cast<int64_t>(bytes);
-    } else {
-      data = central.map(bytes, size_bytes);
-    }
+    taken = central.take_cached(c, &data);
+    if (taken < 0) data = central.map(mapped_bytes(class_bytes(c)), size_bytes);
   }
   central.large_allocations.fetch_add(1, std::memory_order_relaxed);
-  central.report(static_cast<int64_t>(bytes));
+  central.report(static_cast<int64_t>(mapped_bytes(class_bytes(taken < 0 ? c : taken))));
   return data;
 }
 
 void free_large(Central& central, void* data, int c) {
-  size_t bytes = mapped_bytes(class_bytes(c));
   std::lock_guard lock(central.mutex);
+  c = central.take_back(data, c);
+  size_t bytes = mapped_bytes(class_bytes(c));
   central.report(-static_cast<int64_t>(bytes));
   if (central.cached_bytes + static_cast<int64_t>(bytes) > central.cache_limit)
     return central.release(data, bytes);

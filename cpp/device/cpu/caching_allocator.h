@@ -5,7 +5,8 @@
 //   that run
 //     empty or full exchange batches with central lists under a lock. Cut from slabs that stay with the
 //     process.
-//   large: mapped from the system one by one (in huge pages from 2 MiB), cached under a lock up to a cap.
+//   large: mapped from the system one by one (in huge pages from 2 MiB), cached under a lock up to a cap; a
+//     block that is a little too large serves before the process grows.
 // A block may be freed on any thread. Sizes beyond the memory of the machine are refused before they are
 // mapped.
 #pragma once

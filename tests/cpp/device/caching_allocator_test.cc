@@ -108,6 +108,29 @@ TEST(allocator_reuses_freed_blocks_and_gives_them_back) {
   allocator().free(small, 100);
 }
 
+TEST(allocator_lends_larger_blocks_before_it_grows) {
+  CachingAllocator& allocator = CachingAllocator::get();
+  allocator.empty_cache();
+  constexpr size_t kLarge = 12 << 20, kSmaller = 9 << 20;
+  void* block = allocator.allocate(kLarge);
+  int64_t reserved = allocator.stats().reserved_bytes, allocated = allocator.stats().allocated_bytes;
+  allocator.free(block, kLarge);
+  void* lent = allocator.allocate(kSmaller);
+  CHECK_EQ(lent, block);
+  CHECK_EQ(allocator.stats().allocated_bytes, allocated);
+  allocator.free(lent, kSmaller);
+  CHECK_EQ(allocator.allocate(kLarge), block);  // it is still a block of 12 MiB
+  CHECK_EQ(allocator.stats().reserved_bytes, reserved);
+  void* half = allocator.allocate(kLarge / 2);
+  allocator.free(block, kLarge);
+  void* other = allocator.allocate(kLarge / 2);  // too much would be lost
+  CHECK(other != block);
+  allocator.free(half, kLarge / 2);
+  allocator.free(other, kLarge / 2);
+  allocator.empty_cache();
+  CHECK_EQ(allocator.stats().reserved_bytes, reserved - static_cast<int64_t>(kLarge));
+}
+
 TEST(allocator_refuses_impossible_sizes_in_words_and_works_on) {
   CHECK_THROWS(Error, allocator().allocate(static_cast<size_t>(-8)), "16.0 EiB are wanted");
   CHECK_THROWS(Error, allocator().allocate(size_t{1} << 50), "1.0 PiB are wanted");
