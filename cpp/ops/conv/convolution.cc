@@ -72,8 +72,26 @@ void infer_convolution(InferContext& c) {
   c.output(x.dtype, sizes);
 }
 
+// grad may end before the convolution's output does: a transposed convolution whose output is padded beyond
+// the stride.
 void infer_convolution_weight(InferContext& c) {
-  c.output(c.in(0).dtype, c.attrs<ConvolutionWeightAttrs>().weight_size);
+  const auto& a = c.attrs<ConvolutionWeightAttrs>();
+  const auto &g = c.in(0), &x = c.in(1);
+  const Dims& w = a.weight_size;
+  int64_t rank = static_cast<int64_t>(w.size()), dims = rank - 2;
+  TW_CHECK(dims >= 1 && dims <= 3 && g.rank() == rank && x.rank() == rank && g.dtype == x.dtype, kRuntime,
+           c.op, ": grad, input and weight_size of one rank, 3 to 5, and one dtype are wanted, got shapes ",
+           g.sizes, " of ", g.dtype, ", ", x.sizes, " of ", x.dtype, " and ", w);
+  check_lists(c, dims, a.stride, a.padding, a.dilation);
+  bool fits = a.groups >= 1 && w[0] % a.groups == 0 && g.size(0) == x.size(0) && g.size(1) == w[0] &&
+              x.size(1) == w[1] * a.groups;
+  for (int64_t i = 0; fits && i < dims; i++) {
+    int64_t positions = convolved_size(x.size(i + 2), w[i + 2], a.stride[i], a.padding[i], a.dilation[i]);
+    fits = w[i + 2] > 0 && g.size(i + 2) <= std::max<int64_t>(positions, 0);
+  }
+  TW_CHECK(fits, kRuntime, c.op, ": grad ", g.sizes, " and input ", x.sizes,
+           " do not belong to a weight of shape ", w, " in ", a.groups, " groups");
+  c.output(g.dtype, w);
 }
 
 // What the transposed convolution of `sizes` lacks to reach `wanted`.

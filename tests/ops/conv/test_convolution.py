@@ -75,6 +75,10 @@ def test_the_gradient_of_the_weight():
         sample((2, 4, 5), (2, 6, 6), [4, 3, 4], [1], [1], [1], 2),
     ]
     check(ops.convolution_weight, weight_gradient, samples)
+    grad, x = tw.zeros(3, 5, 2, 3), tw.zeros(3, 3, 5, 5)
+    for size in ([4, 3, 2, 3], [5, 2, 2, 3], [5, 3, 5, 3], [5, 3, 2]):
+        with pytest.raises(RuntimeError, match="convolution_weight"):
+            ops.convolution_weight(grad, x, size, [2, 1], [0, 0], [1, 1], 1)
 
 
 def test_conv_transpose():
