@@ -124,6 +124,7 @@ void sbp_lu_solve(sbp::RuleContext& c) {
   }
   c.add({{sbp::broadcast(), sbp::broadcast(), sbp::split(static_cast<int64_t>(c.inputs[2].size()) - 1)},
          {sbp::split(rank - 1)}});
+  c.add({{sbp::broadcast(), sbp::broadcast(), sbp::partial()}, {sbp::partial()}});  // linear in B
 }
 
 void sbp_permutation(sbp::RuleContext& c) {

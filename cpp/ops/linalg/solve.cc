@@ -89,6 +89,9 @@ void sbp_system(sbp::RuleContext& c) {
   columns.inputs[1] = sbp::split(static_cast<int64_t>(c.inputs[1].size()) - 1);
   columns.outputs[0] = sbp::split(rank - 1);
   c.add(std::move(columns));
+  sbp::Signature pending = c.all_broadcast();  // linear in B
+  pending.inputs[1] = pending.outputs[0] = sbp::partial();
+  c.add(std::move(pending));
 }
 
 template <int kFactor>

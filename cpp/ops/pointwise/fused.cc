@@ -65,6 +65,26 @@ void infer_addcdiv(InferContext& c) {
   infer_value(c);
 }
 
+// Linear in these two inputs together, the third being whole.
+template <int kFirst, int kSecond>
+void add_pending_pair(sbp::RuleContext& c) {
+  sbp::Signature signature = c.all_broadcast();
+  signature.inputs[kFirst] = signature.inputs[kSecond] = signature.outputs[0] = sbp::partial();
+  c.add(std::move(signature));
+}
+
+void sbp_addcmul(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  add_pending_pair<0, 1>(c);
+  add_pending_pair<0, 2>(c);
+}
+
+// addcdiv is linear in input and tensor1, lerp in its two ends.
+void sbp_first_two(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  add_pending_pair<0, 1>(c);
+}
+
 }  // namespace
 
 void define_fused(OpRegistry& r) {
@@ -74,7 +94,7 @@ void define_fused(OpRegistry& r) {
       .infer(infer_lerp)
       .grad("input(weight) end(weight) weight", lerp_grad)
       .autocast(Autocast::kWidest)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_first_two)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
   r.op("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -84,7 +104,7 @@ void define_fused(OpRegistry& r) {
       .infer(infer_value)
       .grad("tensor1(tensor2) tensor2(tensor1)", addcmul_grad)
       .autocast(Autocast::kWidest)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_addcmul)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
   r.op("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -94,7 +114,7 @@ void define_fused(OpRegistry& r) {
       .infer(infer_addcdiv)
       .grad("tensor1(tensor2) tensor2", addcdiv_grad)
       .autocast(Autocast::kWidest)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_first_two)
       .cost(pointwise_cost<6>)
       .expose(kEverywhere);
 }
