@@ -6,7 +6,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/modes.h"
-#include "eager/node.h"
+#include "eager/op_node.h"
 #include "ir/emitter.h"
 
 namespace tw::eager {
@@ -48,6 +48,11 @@ class Run {
   void visit(Entry& entry);
   void watch(Entry& entry);
   void run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads);
+  bool add_to_part(Node& node, const std::vector<Tensor>& grads);
+  bool may_overwrite(const Tensor& sum) const {
+    return !options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 &&
+           sum->contiguous;
+  }
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
   bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }
 
@@ -114,8 +119,7 @@ void Run::send(const Edge& edge, Tensor grad) {
   Tensor& sum = entry_of(edge.node).grads[edge.input_nr];
   if (!sum) {
     sum = std::move(grad);
-  } else if (!options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 &&
-             sum->contiguous && sum->dtype == grad->dtype && sum->sizes == grad->sizes) {
+  } else if (may_overwrite(sum) && sum->dtype == grad->dtype && sum->sizes == grad->sizes) {
     add_inplace(*sum, grad);
   } else {
     sum = as_tensor(ir::Value(sum) + ir::Value(grad));
@@ -158,6 +162,22 @@ void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& 
   }
 }
 
+// The gradient of a slice goes into its part of a sum that is there, without the zeros around it. False where
+// it has to take the usual way, because there is no such sum or because somebody looks at what the node
+// returns.
+bool Run::add_to_part(Node& node, const std::vector<Tensor>& grads) {
+  auto* op = dynamic_cast<OpNode*>(&node);
+  if (!op || !op->def().cuts || op->released() || node.hooks || modes().anomaly || !grads[0]) return false;
+  const Edge& edge = node.edges[0];
+  if (!edge.node || edge.node->run != id_) return false;
+  const Tensor& sum = entries_[edge.node->slot].grads[edge.input_nr];
+  if (!sum || !may_overwrite(sum) || sum->dtype != grads[0]->dtype) return false;
+  Tensor part = alias(*sum, op->output_in(sum->geometry()));
+  if (part->sizes != grads[0]->sizes) return false;
+  add_inplace(*part, grads[0]);
+  return true;
+}
+
 void Run::visit(Entry& entry) {
   Ref<Node> node = entry.node;
   watch(entry);
@@ -167,7 +187,7 @@ void Run::visit(Entry& entry) {
   if (node->hooks) node->hooks->before(grads);
   std::vector<Tensor> kept = node->hooks ? grads : std::vector<Tensor>();
   std::vector<Tensor> input_grads(node->edges.size());
-  run_node(*node, grads, input_grads);
+  if (!add_to_part(*node, grads)) run_node(*node, grads, input_grads);
   if (node->hooks) node->hooks->after(input_grads, kept);
   if (!options_.retain_graph) node->release();
   for (size_t i = 0; i < input_grads.size(); i++) send(node->edges[i], std::move(input_grads[i]));

@@ -74,6 +74,13 @@ void OpNode::backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_gra
   def_.grad(context);
 }
 
+ir::Geometry OpNode::output_in(const ir::Geometry& input) const {
+  ir::Geometry output;
+  output.sizes = outputs[0].sizes;
+  TW_CHECK(def_.view && def_.view(input, attrs_.get(), &output), kInternal, def_.name(), ": not a view");
+  return output;
+}
+
 void OpNode::release() {
   for (SavedTensor& saved : saved_) saved.reset();
   released_ = true;

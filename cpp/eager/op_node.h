@@ -13,6 +13,9 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   void release() override;
   std::string name() const override;
   const ir::OpDef& def() const { return def_; }
+  bool released() const { return released_; }
+  // Where the output of a view op lies in memory that is laid out like its input.
+  ir::Geometry output_in(const ir::Geometry& input) const;
 
  private:
   friend class Recorder;

@@ -117,7 +117,8 @@ struct OpDef {
   Saved saved;
   std::string no_grad_reason;  // why there is no gradient, for ops on floats that have none
   ViewFn view = nullptr;       // the output shares the input's memory
-  ExpandFn expand = nullptr;   // a composite, written with other ops
+  bool cuts = false;  // a view of a part of the input, each element once: its gradient is zero elsewhere
+  ExpandFn expand = nullptr;  // a composite, written with other ops
   sbp::Rule sbp_rule = nullptr;
   LocalizeFn localize = nullptr;  // null: no attribute depends on how tensors are cut
   CostFn cost = nullptr;

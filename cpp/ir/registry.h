@@ -62,6 +62,8 @@ class OpBuilder {
   // For ops on floats without a gradient (round to a grid, comparisons): the reason.
   OpBuilder& no_grad(const char* reason) { return def_.no_grad_reason = reason, *this; }
   OpBuilder& view(ViewFn fn) { return def_.view = fn, *this; }
+  // A view whose elements are a part of the input's, each once: backward may add into that part of a sum.
+  OpBuilder& cut(ViewFn fn) { return def_.cuts = true, view(fn); }
   OpBuilder& expand(ExpandFn fn) { return def_.expand = fn, *this; }
   OpBuilder& sbp(sbp::Rule rule) { return def_.sbp_rule = rule, *this; }
   // For attributes that speak of sizes, where the SBP rule lets these be cut.

@@ -123,7 +123,7 @@ void define_slice(OpRegistry& r) {
        &SliceAttrs::start, &SliceAttrs::end, &SliceAttrs::step)
       .doc("A view of positions start, start + step, ... below end of a dim, as Python slices count them.")
       .infer(infer_slice)
-      .view(view_slice)
+      .cut(view_slice)
       .grad("", slice_grad)
       .sbp(sbp_other_dims<SliceAttrs>)
       .cost(free_cost);
@@ -139,7 +139,7 @@ void define_slice(OpRegistry& r) {
   r.op("select(Tensor input, int dim, int index) -> Tensor", &SelectAttrs::dim, &SelectAttrs::index)
       .doc("A view of one position of a dim, without that dim.")
       .infer(infer_select)
-      .view(view_select)
+      .cut(view_select)
       .grad("", select_grad)
       .sbp(sbp_select<SelectAttrs>)
       .cost(free_cost)

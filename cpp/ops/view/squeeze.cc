@@ -168,7 +168,7 @@ void define_squeeze(OpRegistry& r) {
        &DiagonalAttrs::dim1, &DiagonalAttrs::dim2)
       .doc("A view of the diagonal of two dims as a new last dim; a positive offset lies above the main one.")
       .infer(infer_diagonal)
-      .view(view_diagonal)
+      .cut(view_diagonal)
       .grad("", diagonal_grad)
       .sbp(sbp_diagonal)
       .cost(free_cost)

@@ -111,7 +111,8 @@ def norm(
     if p == "nuc":
         if dtype is not None:
             raise ValueError(f"norm: with p 'nuc' no dtype is taken, got {dtype}")
-        return matrix_norm(input, "nuc", range(input.ndim) if dim is None else dim, keepdim)
+        dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+        return matrix_norm(input, "nuc", dims, keepdim)
     if p is None or p == "fro":
         p = 2
     if isinstance(p, str):

@@ -101,6 +101,23 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     return RemovableHandle(lambda: _native.remove_accumulate_hook(self, number))
 
 
+def _node_hook(pre: bool, doc: str) -> Callable[[_native.Node, Callable[..., Any]], RemovableHandle]:
+    def register(self: _native.Node, fn: Callable[..., Any]) -> RemovableHandle:
+        number = self._add_hook(fn, pre)
+        return RemovableHandle(lambda: self._remove_hook(number))
+
+    register.__doc__ = doc
+    return register
+
+
+_native.Node.register_hook = _node_hook(
+    False, "Calls fn(grad_inputs, grad_outputs) after the node has run; a tuple it returns takes grad_inputs' place."
+)
+_native.Node.register_prehook = _node_hook(
+    True, "Calls fn(grad_outputs) before the node runs; a tuple it returns takes grad_outputs' place."
+)
+
+
 def _set_grad(self: Tensor, value: Any) -> None:
     if value is not None and not isinstance(value, Tensor):
         raise TypeError(f"grad: a Tensor or None is wanted, got {type(value).__name__}")
