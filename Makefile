@@ -109,14 +109,15 @@ asan tsan: $(VENV)/stamp-build
 	  $(BIN)/ctest --test-dir build/$@ --output-on-failure -R '^($(FOLDERS))/'
 comma := ,
 
-# The Python tests under address and undefined. The interpreter is the plain one with paths, not the venv's, because
-# the venv's editable thalweg would come first.
+# The Python tests (TESTS, ARGS) under address and undefined. The interpreter is the plain one with paths, not the
+# venv's, because the venv's editable thalweg would come first; the libraries lie in the venv, not beside thalweg.
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 asan-python: $(VENV)/stamp-build
 	rm -rf build/asan-site
 	$(PIP_INSTALL) --no-build-isolation --no-deps --target build/asan-site \
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.define.THALWEG_SANITIZE=address,undefined .
-	PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+	LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(SITE)/scipy_openblas32/lib \
+	  PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	  $(PYTHON) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools $(ARGS)
 
