@@ -47,7 +47,14 @@ void slice_grad(GradContext& c) {
 }
 
 void infer_slice_scatter(InferContext& c) {
-  c.output(c.in(0).dtype, c.attrs<SliceScatterAttrs>().input_size);
+  const auto& a = c.attrs<SliceScatterAttrs>();
+  Dims window = a.input_size;
+  TW_CHECK(!window.empty(), kIndex, c.op, ": a 0-dim tensor cannot be sliced");
+  int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(window.size()), c.op);
+  window[dim] = clamp_range(a.start, a.end, a.step, window[dim]).count;
+  TW_CHECK(c.in(0).sizes == window, kRuntime, c.op, ": grad of shape ", window, " is wanted, got ",
+           c.in(0).sizes);
+  c.output(c.in(0).dtype, a.input_size);
 }
 
 void slice_scatter_grad(GradContext& c) {
@@ -95,7 +102,15 @@ void select_grad(GradContext& c) {
 }
 
 void infer_select_scatter(InferContext& c) {
-  c.output(c.in(0).dtype, c.attrs<SelectScatterAttrs>().input_size);
+  const auto& a = c.attrs<SelectScatterAttrs>();
+  Dims plane = a.input_size;
+  TW_CHECK(!plane.empty(), kIndex, c.op, ": a 0-dim tensor has nothing to select from");
+  int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(plane.size()), c.op);
+  wrap_index(a.index, plane[dim], dim);
+  plane.erase(plane.begin() + dim);
+  TW_CHECK(c.in(0).sizes == plane, kRuntime, c.op, ": grad of shape ", plane, " is wanted, got ",
+           c.in(0).sizes);
+  c.output(c.in(0).dtype, a.input_size);
 }
 
 void select_scatter_grad(GradContext& c) {

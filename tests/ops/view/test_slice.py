@@ -1,4 +1,6 @@
 import numpy as np
+import pytest
+import thalweg as tw
 from harness import check, sample
 from thalweg._registry import ops
 
@@ -22,3 +24,12 @@ def test_the_gradient_of_select():
         return result
 
     check(ops.select_scatter_zeros, scatter, [sample((5, 4), [5, 3, 4], 1, -1), sample((3, 4), [5, 3, 4], 0, 2)])
+
+
+def test_windows_and_gradients_of_other_sizes_are_refused():
+    for size, dim, stop in (([5, 7], 0, 5), ([4, 7], 1, 3), ([5, 7, 1], 1, 3), ([], 0, 1)):
+        with pytest.raises((RuntimeError, IndexError), match="slice_scatter_zeros"):
+            ops.slice_scatter_zeros(tw.ones(5, 3), size, dim, 0, stop, 1)
+    for size, index in (([5, 3], 0), ([4, 3, 2], 0), ([4, 5, 3], 4), ([], 0)):
+        with pytest.raises((RuntimeError, IndexError), match="select"):
+            ops.select_scatter_zeros(tw.ones(5, 3), size, 0, index)
