@@ -4,6 +4,18 @@
 
 namespace tw {
 
+namespace {
+
+// Wraps: sizes whose product overflows are refused by numel, or hold a 0, and then no stride is ever
+// followed.
+int64_t wrapping_product(int64_t a, int64_t b) {
+  int64_t product;
+  (void)__builtin_mul_overflow(a, b, &product);
+  return product;
+}
+
+}  // namespace
+
 int64_t numel(const Dims& sizes) {
   int64_t count = 1;
   bool overflow = false, zero = false;
@@ -21,7 +33,7 @@ Dims contiguous_strides(const Dims& sizes) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    step *= sizes[i] > 1 ? sizes[i] : 1;
+    step = wrapping_product(step, sizes[i] > 1 ? sizes[i] : 1);
   }
   return strides;
 }
@@ -33,7 +45,7 @@ bool is_contiguous(const Dims& sizes, const Dims& strides) {
     if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     result &= strides[i] == step;
-    step *= sizes[i];
+    step = wrapping_product(step, sizes[i]);
   }
   return result;
 }

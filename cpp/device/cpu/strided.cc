@@ -28,11 +28,18 @@ StridedSpace::StridedSpace(const SmallVector<Dim, 4>& dims, char* const* data, c
   merge();
 }
 
+// Wraps: a tensor without elements may have sizes and strides of any magnitude.
+static int64_t wrapping_product(int64_t a, int64_t b) {
+  int64_t product;
+  (void)__builtin_mul_overflow(a, b, &product);
+  return product;
+}
+
 bool StridedSpace::is_dense(int operand) const {
   int64_t step = element_size_[operand];
   for (int d = rank() - 1; d >= 0; d--) {
     if (dims_[d].stride[operand] != step) return false;
-    step *= dims_[d].size;
+    step = wrapping_product(step, dims_[d].size);
   }
   return true;
 }
@@ -44,14 +51,14 @@ void StridedSpace::collect(const Operand* const* operands) {
   for (int64_t d = 0; d < rank; d++) {
     Dim dim;
     dim.size = first.size(d);
-    count_ *= dim.size;
+    count_ = wrapping_product(count_, dim.size);
     for (int k = 0; k < operands_; k++) {
       int64_t shifted = d - (rank - operands[k]->rank());
       int64_t size = shifted < 0 ? 1 : operands[k]->size(shifted);
       TW_CHECK(size == dim.size || size == 1, kInternal,
                "a kernel got operands that do not broadcast: sizes ", *first.sizes, " and ",
                *operands[k]->sizes);
-      dim.stride[k] = size == 1 ? 0 : operands[k]->stride(shifted) * element_size_[k];
+      dim.stride[k] = size == 1 ? 0 : wrapping_product(operands[k]->stride(shifted), element_size_[k]);
     }
     if (dim.size != 1) dims_.push_back(dim);
   }
