@@ -12,19 +12,12 @@ template <class T>
 class Dense {
  public:
   Dense() = default;
-  explicit Dense(const Operand& operand) : Dense(operand, *operand.sizes) {}
+  explicit Dense(const Operand& operand) {
+    if (operand.present()) take(operand, *operand.sizes);
+  }
   // Broadcast to `sizes` and in that order.
   Dense(const Operand& operand, const Dims& sizes) {
-    if (!operand.present()) return;
-    if (operand.dtype == dtype_of<T> && operand.contiguous() && *operand.sizes == sizes) {
-      data_ = operand.as<stored_t<T>>();
-      return;
-    }
-    bytes_ = numel(sizes) * static_cast<int64_t>(sizeof(T));
-    owned_ = CachingAllocator::get().allocate(bytes_);
-    data_ = static_cast<const stored_t<T>*>(owned_);
-    Dims strides = contiguous_strides(sizes);
-    copy_cast({owned_, &sizes, &strides, dtype_of<T>}, operand);
+    if (operand.present()) take(operand, sizes);
   }
   Dense(const Dense&) = delete;
   Dense& operator=(const Dense&) = delete;
@@ -36,6 +29,18 @@ class Dense {
   stored_t<T> operator[](int64_t i) const { return data_[i]; }
 
  private:
+  void take(const Operand& operand, const Dims& sizes) {
+    if (operand.dtype == dtype_of<T> && operand.contiguous() && *operand.sizes == sizes) {
+      data_ = operand.as<stored_t<T>>();
+      return;
+    }
+    bytes_ = numel(sizes) * static_cast<int64_t>(sizeof(T));
+    owned_ = CachingAllocator::get().allocate(bytes_);
+    data_ = static_cast<const stored_t<T>*>(owned_);
+    Dims strides = contiguous_strides(sizes);
+    copy_cast({owned_, &sizes, &strides, dtype_of<T>}, operand);
+  }
+
   const stored_t<T>* data_ = nullptr;
   void* owned_ = nullptr;
   int64_t bytes_ = 0;
