@@ -47,7 +47,8 @@ TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, cons
   using C = compute_t<T>;
   C sum = reduce_span(n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; });
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum);
+  for (int64_t i = 0; i < n; i++)
+    dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum);
 }
 
 int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }

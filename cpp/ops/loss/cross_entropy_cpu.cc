@@ -128,7 +128,8 @@ TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T
       dx[i] = store<T>(scale * math::exp_nonpositive(load<T>(x[i]) - log_sum) - smooth * w[i]);
   } else {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) dx[i] = store<T>(scale * math::exp_nonpositive(load<T>(x[i]) - log_sum) - smooth);
+    for (int64_t i = 0; i < n; i++)
+      dx[i] = store<T>(scale * math::exp_nonpositive(load<T>(x[i]) - log_sum) - smooth);
   }
   dx[target] = store<T>(at_target);
 }
