@@ -383,13 +383,16 @@ cdef class Tensor:
     def __mod__(self, other): return call_binary(_remainder, self, other, False)
     def __rmod__(self, other): return call_binary(_remainder, other, self, False)
     def __imod__(self, other): return call_binary(_remainder, self, other, True)
+    def __rpow__(self, other, modulo): return call_binary(_pow, other, self, False)
+
     def __pow__(self, other, modulo):
         _check_exponent(self, other)
         return call_binary(_pow, self, other, False)
-    def __rpow__(self, other, modulo): return call_binary(_pow, other, self, False)
+
     def __ipow__(self, other):
         _check_exponent(self, other)
         return call_binary(_pow, self, other, True)
+
     def __matmul__(self, other): return call_binary(_matmul, self, other, False)
     def __rmatmul__(self, other): return call_binary(_matmul, other, self, False)
     def __and__(self, other): return call_binary(_and, self, other, False)
