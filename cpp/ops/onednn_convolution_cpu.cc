@@ -15,6 +15,7 @@
 
 // oneDNN's own OpenMP run time; libdnnl brings it.
 extern "C" __attribute__((weak)) void omp_set_num_threads(int count);
+extern "C" __attribute__((weak)) int omp_get_max_threads();
 
 namespace tw::ops {
 
@@ -28,14 +29,23 @@ constexpr int64_t kLargeWeight = 1 << 20;   // bytes beyond which weight gradien
 constexpr int kMostPartials = 8;
 constexpr size_t kMostPlans = 1024;
 
-// OpenMP's thread count belongs to each thread.
-void one_thread() {
-  static thread_local bool done = false;
-  if (done) return;
-  TW_CHECK(omp_set_num_threads, kInternal, "convolution: the OpenMP run time of oneDNN was not found");
-  omp_set_num_threads(1);
-  done = true;
-}
+// oneDNN runs on this thread alone while this lives. OpenMP's count belongs to the thread, and to everybody
+// in the process who uses the same run time, as torch does: it is put back.
+class OneThread {
+ public:
+  OneThread() {
+    TW_CHECK(omp_set_num_threads && omp_get_max_threads, kInternal,
+             "convolution: the OpenMP run time of oneDNN was not found");
+    before_ = omp_get_max_threads();
+    omp_set_num_threads(1);
+  }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
 
 const dnnl::engine& engine() {
   static const dnnl::engine instance(dnnl::engine::kind::cpu, 0);
@@ -180,7 +190,7 @@ std::shared_ptr<const Plan> plan_for(const PlanKey& key) {
   std::lock_guard lock(mutex);
   auto found = plans.find(key);
   if (found != plans.end()) return found->second;
-  one_thread();
+  OneThread one_thread;
   std::shared_ptr<const Plan> plan;
   try {
     plan = make_plan(key);
@@ -282,12 +292,12 @@ bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float*
                             : std::make_unique<Inner>(plans[i]->w, w + static_cast<int64_t>(i / 2) * w_step));
   }
   device::parallel_for(0, static_cast<int64_t>(weights.size()), 1, [&](int64_t first, int64_t last) {
-    one_thread();
+    OneThread one_thread;
     for (int64_t i = first; i < last; i++)
       if (weights[i]) weights[i]->load();
   });
   device::parallel_for(0, chunks * parts, 1, [&](int64_t first, int64_t last) {
-    one_thread();
+    OneThread one_thread;
     for (int64_t i = first; i < last; i++) {
       int64_t chunk = i / parts, part = i % parts, n = chunk * cuts.images, c = part * cuts.channels;
       size_t which = part * 2 + (chunk == chunks - 1);
@@ -316,7 +326,7 @@ bool run_weight_parts(const ConvGeometry& g, float* x, float* w, float* y) {
   std::shared_ptr<const Plan> whole = plan(0), rest = plan(parts - 1);
   if (!whole || !rest) return false;
   device::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-    one_thread();
+    OneThread one_thread;
     for (int64_t part = first; part < last; part++) {
       const Plan& p = part == parts - 1 ? *rest : *whole;
       Inner from_x(p.x, x), from_y(p.y, y + part * piece * g.out_positions());
@@ -353,7 +363,7 @@ bool run_weight_chunks(const ConvGeometry& g, float* x, float* w, float* y) {
   Scratch memory_of_partials(static_cast<size_t>(partials * count) * sizeof(float));
   float* sums = memory_of_partials.as<float>();
   device::parallel_for(0, partials, 1, [&](int64_t first, int64_t last) {
-    one_thread();
+    OneThread one_thread;
     Scratch fresh(static_cast<size_t>(count) * sizeof(float));
     for (int64_t i = first; i < last; i++) {
       for (int64_t chunk = chunks * i / partials; chunk < chunks * (i + 1) / partials; chunk++) {

@@ -1,6 +1,8 @@
 """convolution and its public forms against loops over taps in NumPy."""
 
+import ctypes
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -150,3 +152,19 @@ def test_messages():
         F["conv2d"](tw.ones(1, 1, 5, 5), tw.ones(1, 1, 3, 3), stride=2, padding="same")
     with pytest.raises(RuntimeError, match="output_padding smaller than stride or dilation"):
         F["conv_transpose1d"](tw.ones(1, 1, 5), tw.ones(1, 1, 2), output_padding=1)
+
+
+def test_the_openmp_thread_count_of_the_caller_stays():
+    openmp = ctypes.CDLL("libgomp.so.1")  # the one that oneDNN has loaded, and that other libraries share
+    counts = []
+
+    def convolve():  # in a thread of its own, whose count nobody has set yet
+        openmp.omp_set_num_threads(3)
+        x = tw.ones(2, 8, 16, 16, requires_grad=True)
+        tw.nn.functional.conv2d(x, tw.ones(8, 8, 3, 3, requires_grad=True)).sum().backward()
+        counts.append(openmp.omp_get_max_threads())
+
+    thread = threading.Thread(target=convolve)
+    thread.start()
+    thread.join()
+    assert counts == [3]
