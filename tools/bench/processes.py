@@ -18,6 +18,7 @@ IMPORT = "import time; start = time.perf_counter(); import {}; print(time.perf_c
 
 def _run(arguments: Sequence[str], name: str) -> str:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TOOLS), os.environ.get("PYTHONPATH", "")])}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, whatever is set here
     done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return done.stdout

@@ -216,8 +216,9 @@ void run_slice(const Slice& s) {
 }  // namespace
 
 bool pays(int64_t m, int64_t n, int64_t k) {
-  // Packing costs as much as some 60 flops an element, and whole tiles are computed.
-  return m >= 32 && n >= 32 && k >= 32 && m * n * k >= (int64_t{1} << 19) && available();
+  // Packing an element costs as much as some 60 flops; and the unit may take a while to come to its full
+  // speed.
+  return std::min({m, n, k}) >= 128 && m * n * k >= (int64_t{1} << 24) && available();
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta,

@@ -28,7 +28,7 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kHugeFrom = 2 << 20;  // blocks from here on lie in huge pages
 constexpr size_t kSlabBytes = 1 << 20;
 constexpr int64_t kReportBytes = 64 << 10;
-constexpr int kLendableSteps = 2;  // classes: a block is at most half as large again as what is asked for
+constexpr int kLendableSteps = 5;  // classes: a block is at most 13/8 of what is asked for
 constexpr size_t kPageBytes = 4096;
 
 // A free block begins with the link to the next one; for AddressSanitizer the rest of it is poisoned.

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "device/cpu/amx.h"
 #include "device/cpu/parallel.h"
 #include "test.h"
 
@@ -43,6 +44,9 @@ struct Sizes {
 };
 
 using Product = decltype(&gemm<float>);
+
+// The unit at sizes for which it does not pay, too.
+const Product kTested = amx::available() ? amx::gemm : gemm<float>;
 
 std::vector<float> product(Product call, const Stored& a, const Stored& b, float alpha = 1, float beta = 0,
                            int64_t gap = 0) {
@@ -85,7 +89,7 @@ TEST(float_product_is_as_exact_as_blas) {
   for (const Sizes& s : kSizes) {
     for (int form = 0; form < 4; form++) {
       Stored a(s.m, s.k, form & 1, 1), b(s.k, s.n, form & 2, 2);
-      Errors ours = errors(product(gemm<float>, a, b), a, b);
+      Errors ours = errors(product(kTested, a, b), a, b);
       Errors blas = errors(product(blas_gemm<float>, a, b), a, b);
       CHECK(ours.mean <= 1.05 * blas.mean);
       CHECK(ours.largest <= 2 * blas.largest);
@@ -96,9 +100,9 @@ TEST(float_product_is_as_exact_as_blas) {
 TEST(float_product_scales_and_adds_into_strided_rows) {
   for (const Sizes& s : kSizes) {
     Stored a(s.m, s.k, false, 3), b(s.k, s.n, false, 4);
-    std::vector<float> plain = product(gemm<float>, a, b);
+    std::vector<float> plain = product(kTested, a, b);
     for (auto [alpha, beta] : {std::pair{1.0f, 1.0f}, {2.0f, 0.0f}, {-0.5f, 3.0f}}) {
-      std::vector<float> c = product(gemm<float>, a, b, alpha, beta, 5);
+      std::vector<float> c = product(kTested, a, b, alpha, beta, 5);
       for (int64_t i = 0; i < s.m; i++) {
         for (int64_t j = 0; j < s.n; j++) {
           float want = alpha * plain[static_cast<size_t>(i * s.n + j)] + beta * 0.5f;
@@ -115,10 +119,10 @@ TEST(float_product_does_not_depend_on_threads) {
   for (const Sizes& s : kSizes) {
     Stored a(s.m, s.k, true, 5), b(s.k, s.n, false, 6);
     set_num_threads(1);
-    std::vector<float> one = product(gemm<float>, a, b);
+    std::vector<float> one = product(kTested, a, b);
     for (int threads : {2, 3, 5}) {
       set_num_threads(threads);
-      CHECK(product(gemm<float>, a, b) == one);
+      CHECK(product(kTested, a, b) == one);
     }
   }
   set_num_threads(before);
@@ -129,7 +133,7 @@ TEST(float_product_of_infinities_and_nan) {
   a.at(3, 50) = kInf;
   a.at(70, 1) = -std::numeric_limits<float>::quiet_NaN();
   b.at(20, 280) = -kInf;
-  std::vector<float> got = product(gemm<float>, a, b), want = product(blas_gemm<float>, a, b);
+  std::vector<float> got = product(kTested, a, b), want = product(blas_gemm<float>, a, b);
   for (size_t i = 0; i < got.size(); i++) {
     CHECK_EQ(std::isnan(got[i]), std::isnan(want[i]));
     if (!std::isnan(want[i])) CHECK_NEAR(got[i], want[i], std::isinf(want[i]) ? 0 : 1e-4);
@@ -146,7 +150,7 @@ TEST(float_product_of_extreme_magnitudes) {
       large.at(5, p) *= left;
       small.at(p, 9) *= right;
     }
-    std::vector<float> got = product(gemm<float>, large, small), plain = product(blas_gemm<float>, a, b);
+    std::vector<float> got = product(kTested, large, small), plain = product(blas_gemm<float>, a, b);
     double scale = static_cast<double>(left) * right, want = plain[5 * 64 + 9] * scale;
     // Results this small are denormal: their spacing is 2^-149.
     CHECK_NEAR(got[5 * 64 + 9], want, 1e-4 * std::abs(want) + 100 * 0x1p-149);
@@ -159,7 +163,14 @@ TEST(float_product_of_extreme_magnitudes) {
 TEST(float_product_of_zeros) {
   Stored a(64, 160, false, 11), b(160, 64, false, 12);
   std::fill(a.data.begin(), a.data.end(), 0.0f);
-  for (float x : product(gemm<float>, a, b)) CHECK_EQ(x, 0.0f);
+  for (float x : product(kTested, a, b)) CHECK_EQ(x, 0.0f);
+}
+
+TEST(float_product_takes_the_unit_where_it_pays) {
+  Stored a(256, 300, true, 13), b(300, 256, false, 14);
+  CHECK_EQ(amx::pays(256, 256, 300), amx::available());
+  CHECK(!amx::pays(64, 4096, 4096));
+  CHECK(product(gemm<float>, a, b) == product(kTested, a, b));
 }
 
 }  // namespace tw::device
