@@ -35,6 +35,7 @@ from thalweg.frontend.layout import (
     preserve_format,
     strided,
 )
+from thalweg.frontend.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from thalweg.frontend.printing import set_printoptions
 from thalweg.frontend.random import (
     Generator,

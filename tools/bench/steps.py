@@ -12,7 +12,9 @@ from bench.rows import Context, Row, check_same
 CHECKED_STEPS = 3  # before anything is timed, the losses of this many steps must agree
 
 
-def training_step(fw: Framework, model_file: ModuleType, layout: str | None = None) -> Callable[[], Any]:
+def training_step(
+    fw: Framework, model_file: ModuleType, layout: str | None = None, precision: str = "highest"
+) -> Callable[[], Any]:
     """A call that makes one step and returns the loss; `layout` is a memory format of torch."""
     model = fw.load(model_file.build(fw))
     x, y = model_file.batch(fw)
@@ -22,22 +24,26 @@ def training_step(fw: Framework, model_file: ModuleType, layout: str | None = No
     optimizer = model_file.optimizer(fw, model)
 
     def step() -> Any:
+        fw.module.set_float32_matmul_precision(precision)
         optimizer.zero_grad(set_to_none=True)
         loss = model_file.loss(fw, model, x, y)
         loss.backward()
         optimizer.step()
+        fw.module.set_float32_matmul_precision("highest")
         return loss
 
     return step
 
 
-def _contenders(model_file: ModuleType, layouts: Sequence[str]) -> Callable[[Context], Sequence[Contender]]:
+def _contenders(
+    model_file: ModuleType, layouts: Sequence[str], precision: str
+) -> Callable[[Context], Sequence[Contender]]:
     def build(context: Context) -> Sequence[Contender]:
         ours_fw, torch_fw = context.sides[OURS], context.sides[TORCH]
         losses = []
 
         def start(fw: Framework) -> Callable[[], Any]:
-            step = training_step(fw, model_file)
+            step = training_step(fw, model_file, precision=precision)
             losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
             return step
 
@@ -45,17 +51,19 @@ def _contenders(model_file: ModuleType, layouts: Sequence[str]) -> Callable[[Con
         check_same(ours_fw, losses[0], torch_fw, losses[-1], 1e-3)
         peers = [Contender(TORCH, timed(theirs))]
         for layout in layouts:
-            peers.append(Contender(f"torch, {layout}", timed(training_step(torch_fw, model_file, layout))))
+            peers.append(Contender(f"torch, {layout}", timed(training_step(torch_fw, model_file, layout, precision))))
         return [Contender(OURS, timed(ours)), *peers]
 
     return build
 
 
-def _row(name: str, target: float, model_file: ModuleType, layouts: Sequence[str] = ()) -> Row:
+def _row(
+    name: str, target: float, model_file: ModuleType, layouts: Sequence[str] = (), precision: str = "highest"
+) -> Row:
     return Row(
         name,
         target,
-        _contenders(model_file, layouts),
+        _contenders(model_file, layouts, precision),
         floor=lambda machine: machine.flops(model_file.FLOPS),
         floor_text="its products and convolutions at BLAS's speed",
     )
@@ -64,5 +72,6 @@ def _row(name: str, target: float, model_file: ModuleType, layouts: Sequence[str
 ROWS = [
     _row("MLP step, 784-512-512-10, batch 64, SGD", 0.7, mlp),
     _row("GPT step, 6 layers, width 384, 8x256 tokens, AdamW", 0.85, gpt),
+    _row("GPT step, float32 products at precision high", 0.85, gpt, precision="high"),
     _row("ResNet-18 step, 32x32, batch 32, SGD", 0.9, resnet, ["channels_last"]),
 ]

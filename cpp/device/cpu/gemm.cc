@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 
 #include "base/error.h"
@@ -79,6 +80,8 @@ void gemv(int m, int k, T alpha, Matrix<T> a, const T* x, int64_t x_stride, T be
             k == 1 ? 1 : static_cast<int>(x_stride), beta, y, m == 1 ? 1 : static_cast<int>(y_stride));
 }
 
+std::atomic<bool> matrix_unit_allowed{false};
+
 // Without products to add: c = beta · c.
 template <class T>
 void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
@@ -87,6 +90,8 @@ void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
 }
 
 }  // namespace
+
+void allow_matrix_unit(bool allowed) { matrix_unit_allowed = allowed; }
 
 // As many products as BLAS takes in one call; it counts in 32 bits.
 template <class T>
@@ -110,7 +115,8 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T 
   TW_CHECK(std::max({m, n, k, c_stride}) <= kIntMax, kValue, "matmul: sizes up to ", kIntMax,
            " are wanted, got ", m, ", ", n, " and ", k);
   if constexpr (std::is_same_v<T, float>)
-    if (amx::pays(m, n, k)) return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
+    if (matrix_unit_allowed.load(std::memory_order_relaxed) && amx::pays(m, n, k))
+      return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
   // Cut the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
   // last takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the
   // cuts.

@@ -1,5 +1,5 @@
-// Matrix products: those of float on the matrix unit where there is one and it pays (amx_gemm.h), all others
-// through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread.
+// Matrix products through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread; those
+// of float on the matrix unit (amx_gemm.h) where that is allowed, there is one and it pays.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ struct Matrix {
 // complexes.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride);
+
+// At first the matrix unit is not to be used.
+void allow_matrix_unit(bool allowed);
 
 // The same by one call of BLAS, on this thread.
 template <class T>

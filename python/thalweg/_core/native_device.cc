@@ -1,4 +1,5 @@
 #include "device/backend.h"
+#include "device/cpu/gemm.h"
 #include "device/cpu/parallel.h"
 #include "eager/dispatch.h"
 #include "native.h"
@@ -28,6 +29,7 @@ void bind_device(pb::module_& m) {
   eager::set_lock_hooks({release_lock, acquire_lock});
   m.def("num_threads", device::num_threads);
   m.def("set_num_threads", device::set_num_threads);
+  m.def("allow_matrix_unit", device::allow_matrix_unit);
   m.def("memory_stats", memory_stats);
   m.def("reset_peak_memory_stats", [] { device::cpu_backend().reset_peak(0); });
   m.def("empty_cache", [] { device::cpu_backend().empty_cache(0); });

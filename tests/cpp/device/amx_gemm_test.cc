@@ -166,11 +166,18 @@ TEST(float_product_of_zeros) {
   for (float x : product(kTested, a, b)) CHECK_EQ(x, 0.0f);
 }
 
-TEST(float_product_takes_the_unit_where_it_pays) {
+TEST(float_product_takes_the_unit_where_it_is_allowed_and_pays) {
   Stored a(256, 300, true, 13), b(300, 256, false, 14);
   CHECK_EQ(amx::pays(256, 256, 300), amx::available());
   CHECK(!amx::pays(64, 4096, 4096));
-  CHECK(product(gemm<float>, a, b) == product(kTested, a, b));
+  int before = num_threads();
+  set_num_threads(1);  // where BLAS is called once
+  CHECK(product(gemm<float>, a, b) == product(blas_gemm<float>, a, b));
+  set_num_threads(before);
+  allow_matrix_unit(true);
+  std::vector<float> allowed = product(gemm<float>, a, b);
+  allow_matrix_unit(false);
+  CHECK(allowed == product(kTested, a, b));
 }
 
 }  // namespace tw::device
