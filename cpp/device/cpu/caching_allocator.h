@@ -1,6 +1,7 @@
 // Host memory for tensors: 64-byte aligned blocks, kept for reuse when they are freed.
 //
-// Sizes are rounded up to classes: multiples of 64 bytes to 512, then four for every power of two, eight from 2^20 on.
+// Sizes are rounded up to classes: multiples of 64 bytes to 512, then four for every power of two, eight from
+// 2^20 on.
 //   small (up to 64 KiB): free lists of the calling thread, no locks and no atomic read-modify-writes; lists
 //   that run
 //     empty or full exchange batches with central lists under a lock. Cut from slabs that stay with the

@@ -17,8 +17,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Says whether products of float32 matrices may use a processor's matrix unit.
 
     "highest" leaves them to BLAS. "high" lets large ones run on the unit (AMX) where there is one, each float split
-    into three bfloat16 that sum to it; the root mean square of the errors is no larger than BLAS's, but last bits differ. "medium",
-    which allows bfloat16 precision in PyTorch, is the same as "high".
+    into three bfloat16 that sum to it; the root mean square of the errors is no larger than BLAS's, but last bits
+    differ. "medium", which allows bfloat16 precision in PyTorch, is the same as "high".
 
     Raises:
         ValueError: another level.
