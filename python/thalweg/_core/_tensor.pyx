@@ -94,89 +94,8 @@ initialize()
 init_op_type()
 
 
-cdef class dtype:
-    """The type of a tensor's elements: tw.float32, tw.int64, ..."""
-
-    cdef DType code
-    cdef readonly str name
-    cdef readonly int itemsize
-    cdef readonly bint is_floating_point
-    cdef readonly bint is_complex
-    cdef readonly bint is_signed
-
-    def __init__(self):
-        raise TypeError("dtype: dtypes cannot be made; use tw.float32, tw.int64, ...")
-
-    def __repr__(self):
-        return "thalweg." + self.name
-
-    def __reduce__(self):
-        return (dtype_by_name, (self.name,))
-
-
-cdef list _dtypes = []
-
-
-cdef dtype _make_dtype(DType code):
-    cdef dtype result = dtype.__new__(dtype)
-    result.code = code
-    result.name = name_of(code).decode()
-    result.itemsize = size_of(code)
-    result.is_floating_point = DType.kFloat16 <= code <= DType.kFloat64
-    result.is_complex = code >= DType.kComplex64
-    result.is_signed = code != DType.kBool and code != DType.kUInt8
-    return result
-
-
-for _code in range(12):
-    _dtypes.append(_make_dtype(<DType><int>_code))
-
-
-def dtype_by_name(str name):
-    """The dtype of a name such as "float32"."""
-    for candidate in _dtypes:
-        if (<dtype>candidate).name == name:
-            return candidate
-    raise ValueError(f"dtype: there is no dtype named {name!r}")
-
-
-def all_dtypes():
-    """All dtypes, from bool to complex128."""
-    return tuple(_dtypes)
-
-
-class Size(tuple):
-    """The shape of a tensor: a tuple of ints that knows its product."""
-
-    __slots__ = ()
-
-    def numel(self):
-        """The number of elements of a tensor of this shape."""
-        result = 1
-        for size in self:
-            result *= size
-        return result
-
-    def __repr__(self):
-        return f"thalweg.Size({list(self)})"
-
-    def __getitem__(self, index):
-        item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
-
-    def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
-
-
-cdef tuple _tuple_of(Dims& dims):
-    cdef size_t i
-    cdef object item  # untyped, it would be inferred as a C integer, and each use below would make an object of its own
-    result = PyTuple_New(<Py_ssize_t>dims.size())
-    for i in range(dims.size()):
-        item = dims[i]
-        Py_INCREF(item)
-        PyTuple_SET_ITEM(result, <Py_ssize_t>i, item)
-    return result
+include "_dtype.pxi"
+include "_size.pxi"
 
 
 cdef dict _slots = {}
@@ -445,32 +364,6 @@ cdef PyObject* _wrap(const TensorRef& tensor) noexcept:
     impl.python = <void*>result
     Py_INCREF(result)
     return <PyObject*>result
-
-
-cdef PyObject* _wrap_dtype(DType code) noexcept:
-    result = _dtypes[<int>code]
-    Py_INCREF(result)
-    return <PyObject*>result
-
-
-# Python's types stand for the dtypes of their own width, whatever the default dtype is.
-cdef dict _python_dtypes = {
-    bool: _dtypes[<int>DType.kBool],
-    int: _dtypes[<int>DType.kInt64],
-    float: _dtypes[<int>DType.kFloat64],
-    complex: _dtypes[<int>DType.kComplex128],
-}
-
-
-cdef cbool _unwrap_dtype(PyObject* given, DType* code) noexcept:
-    given_object = <object>given
-    if type(given_object) is dtype:
-        code[0] = (<dtype>given_object).code
-        return True
-    if type(given_object) is type and given_object in _python_dtypes:
-        code[0] = (<dtype>_python_dtypes[given_object]).code
-        return True
-    return False
 
 
 cdef _init_api():
