@@ -29,6 +29,11 @@ class RemovableHandle:
         self.remove()
 
 
+def _check_hook(register: str, hook: object) -> None:
+    if not callable(hook):
+        raise TypeError(f"{register}: a callable is wanted, got {type(hook).__name__}")
+
+
 @export(method=True)
 def backward(
     self: Tensor,
@@ -88,6 +93,7 @@ def retain_grad(self: Tensor) -> None:
 @export(method=True)
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Calls hook(grad) when the gradient of this tensor is complete; what it returns takes the gradient's place."""
+    _check_hook("register_hook", hook)
     if not self.requires_grad:
         raise RuntimeError("register_hook: the tensor does not require grad")
     number = _native.add_grad_hook(self, hook)
@@ -97,12 +103,14 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 @export(method=True)
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Calls hook(leaf) after a gradient has been added to the .grad of a leaf."""
+    _check_hook("register_post_accumulate_grad_hook", hook)
     number = _native.add_accumulate_hook(self, hook)
     return RemovableHandle(lambda: _native.remove_accumulate_hook(self, number))
 
 
 def _node_hook(pre: bool, doc: str) -> Callable[[_native.Node, Callable[..., Any]], RemovableHandle]:
     def register(self: _native.Node, fn: Callable[..., Any]) -> RemovableHandle:
+        _check_hook("Node.register_prehook" if pre else "Node.register_hook", fn)
         number = self._add_hook(fn, pre)
         return RemovableHandle(lambda: self._remove_hook(number))
 

@@ -177,6 +177,14 @@ def test_register_hook_wants_a_tensor_on_the_tape():
         tw.ones(1).register_hook(lambda g: g)
 
 
+def test_a_hook_that_cannot_be_called_is_refused_when_it_is_registered():
+    x = leaf(1.0)
+    node = (x * 2).grad_fn
+    for register in (x.register_hook, x.register_post_accumulate_grad_hook, node.register_hook, node.register_prehook):
+        with pytest.raises(TypeError, match="a callable is wanted, got int"):
+            register(3)
+
+
 def test_hooks_of_nodes_see_and_replace_gradients():
     x = leaf(1.0, 2.0)
     y = x * 3
