@@ -1,0 +1,101 @@
+#include "ir/graph.h"
+
+#include "base/philox.h"
+
+namespace tw::ir {
+
+namespace {
+
+PhiloxKey* key_of(Node& node) {
+  int offset = node.def->random_key_offset;
+  return offset < 0 ? nullptr : reinterpret_cast<PhiloxKey*>(static_cast<char*>(node.attrs.get()) + offset);
+}
+
+}  // namespace
+
+GraphRef make_graph_value(DType dtype, const Dims& sizes) {
+  auto value = make_ref<GraphValue>();
+  value->dtype = dtype;
+  value->sizes = sizes;
+  return value;
+}
+
+int StringTable::intern(const std::string& text) {
+  if (text.empty()) return 0;
+  auto [at, fresh] = numbers_.try_emplace(text, static_cast<int>(texts_.size()));
+  if (fresh) texts_.push_back(text);
+  return at->second;
+}
+
+Node& Graph::append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
+                    const void* attrs) {
+  static_assert(sizeof(Value) == sizeof(const ValueImpl*));
+  auto node = std::make_unique<Node>(def, attrs);
+  node->inputs.append(inputs.begin(), inputs.end());
+  node->starts.append(starts.begin(), starts.end());
+  InferContext context;
+  context.op = def.name();
+  context.inputs = {reinterpret_cast<const ValueImpl* const*>(inputs.data()), inputs.size()};
+  context.input_starts = starts;
+  context.attributes = node->attrs.get();
+  def.infer(context);
+  auto add_output = [&](DType dtype, const Dims& sizes) {
+    GraphRef value = make_graph_value(dtype, sizes);
+    value->node = node.get();
+    value->output = static_cast<int>(node->outputs.size());
+    node->outputs.push_back(std::move(value));
+  };
+  for (const Meta& meta : context.outputs) add_output(meta.dtype, meta.sizes);
+  for (int i : mutated_inputs(*node)) add_output(inputs[i]->dtype, inputs[i]->sizes);
+  nodes.push_back(std::move(node));
+  return *nodes.back();
+}
+
+int Graph::number() {
+  int next = 0;
+  for (auto* leaves : {&inputs, &variables, &constants})
+    for (Leaf& leaf : *leaves) leaf.value->id = next++;
+  for (auto& node : nodes)
+    for (GraphRef& value : node->outputs) value->id = next++;
+  return next;
+}
+
+std::vector<int> mutated_inputs(const Node& node) {
+  std::vector<int> result;
+  const OpDef& def = *node.def;
+  for (int param = 0; param < def.schema.tensor_count; param++) {
+    if (!(def.mutated_params >> param & 1)) continue;
+    int first = node.starts.empty() ? param : node.starts[param];
+    int last = node.starts.empty() ? param + 1 : node.starts[param + 1];
+    for (int i = first; i < last; i++)
+      if (node.inputs[i]) result.push_back(i);
+  }
+  return result;
+}
+
+int64_t draw_of(const Node& node) {
+  PhiloxKey* key = key_of(const_cast<Node&>(node));
+  return key ? static_cast<int64_t>(key->draw) : -1;
+}
+
+void set_draw(Node& node, int64_t draw) {
+  PhiloxKey* key = key_of(node);
+  TW_CHECK(key, kInternal, node.def->name(), ": not a random op");
+  key->draw = static_cast<uint64_t>(draw);
+}
+
+void GraphEmitter::apply(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
+                         void* attrs, Values* outputs) {
+  if (!def.infer) {
+    *outputs = def.expand(Values(inputs.begin(), inputs.end()), attrs);
+    return;
+  }
+  Node& node = graph_.append(def, inputs, starts, attrs);
+  outputs->append(node.outputs.begin(), node.outputs.end());
+}
+
+Value GraphEmitter::number(const Scalar& value) {
+  return op<"full">(IntList{}, value, default_dtype(value.kind()));
+}
+
+}  // namespace tw::ir
