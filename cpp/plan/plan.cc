@@ -1,0 +1,27 @@
+#include "plan/plan.h"
+
+#include "base/error.h"
+
+namespace tw::plan {
+
+int64_t span_bytes(const Value& value) {
+  TW_CHECK(value.sizes.size() == value.strides.size(), kValue, "plan: a value has ", value.sizes.size(),
+           " sizes and ", value.strides.size(), " strides");
+  bool empty = numel(value.sizes) == 0;
+  int64_t last = 0;
+  for (size_t i = 0; i < value.sizes.size(); i++) {
+    int64_t stride = value.strides[i], reach = 0;
+    TW_CHECK(stride >= 0, kValue, "plan: strides are never negative, got ", value.strides);
+    if (empty) continue;
+    TW_CHECK(!__builtin_mul_overflow(stride, value.sizes[i] - 1, &reach) &&
+                 !__builtin_add_overflow(last, reach, &last),
+             kValue, "plan: sizes ", value.sizes, " with strides ", value.strides, " overflow");
+  }
+  if (empty) return 0;
+  int64_t bytes = 0;
+  TW_CHECK(last < INT64_MAX && !__builtin_mul_overflow(last + 1, int64_t{size_of(value.dtype)}, &bytes),
+           kValue, "plan: sizes ", value.sizes, " with strides ", value.strides, " overflow");
+  return bytes;
+}
+
+}  // namespace tw::plan

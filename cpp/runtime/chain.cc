@@ -1,0 +1,161 @@
+#include "runtime/chain.h"
+
+#include "base/error.h"
+
+namespace tw::runtime {
+
+namespace {
+
+// Sizes that depend on data have no place in a plan.
+const auto refuse_allocation = [](int, const Dims&) {
+  TW_FAIL(kNotImplemented, "run: an op whose output sizes depend on data cannot run in a plan");
+};
+
+std::string where(const plan::Plan& plan, const plan::Launch& launch) {
+  const std::string &module = plan.strings[launch.module], &origin = plan.strings[launch.origin];
+  if (module.empty() && origin.empty()) return "";
+  if (module.empty()) return cat(" (at ", origin, ")");
+  if (origin.empty()) return cat(" (in ", module, ")");
+  return cat(" (in ", module, ", at ", origin, ")");
+}
+
+}  // namespace
+
+Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std::vector<char*>& arenas)
+    : plan_(plan), actor_(plan.actors[actor]), bases_(arenas) {
+  size_t operands = 0;
+  for (const plan::Launch& launch : actor_.launches) operands += launch.inputs.size() + launch.outputs.size();
+  operands_.reserve(operands);  // contexts keep pointers into it
+  entries_.reserve(actor_.launches.size());
+  for (const plan::Launch& launch : actor_.launches) add_launch(launch, source);
+  at_ = entries_.data();
+
+  std::vector<std::vector<Patch>> by_segment(plan.segments.size());
+  size_t next = 0;
+  for (const plan::Launch& launch : actor_.launches) {
+    for (int value : launch.inputs) place(&operands_[next++].data, value, arenas, by_segment);
+    for (int value : launch.outputs) place(&operands_[next++].data, value, arenas, by_segment);
+  }
+  for (size_t segment = 0; segment < by_segment.size(); segment++) {
+    if (by_segment[segment].empty()) continue;
+    int begin = static_cast<int>(patches_.size());
+    patches_.insert(patches_.end(), by_segment[segment].begin(), by_segment[segment].end());
+    groups_.push_back({static_cast<int>(segment), begin, static_cast<int>(patches_.size()), nullptr});
+  }
+}
+
+void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
+  kernels_.push_back(source.bind(launch));
+  LaunchKernel& bound = *kernels_.back();
+  device::Operand* first = operands_.data() + operands_.size();
+  for (int value : launch.inputs) operands_.push_back(operand(value));
+  device::Operand* outputs = operands_.data() + operands_.size();
+  for (int value : launch.outputs) operands_.push_back(operand(value));
+  device::KernelContext context{std::span<const device::Operand>(first, launch.inputs.size()),
+                                std::span(outputs, launch.outputs.size()),
+                                bound.attributes,
+                                launch.starts,
+                                launch.op.c_str(),
+                                FunctionRef<void(int, const Dims&)>(refuse_allocation)};
+  unsigned phases = launch.when == plan::When::kFirst  ? kFirst
+                    : launch.when == plan::When::kLast ? kLast
+                                                       : kFirst | kMiddle | kLast;
+  entries_.push_back({bound.kernel, phases, context});
+  if (bound.random_key_offset >= 0 && launch.draw >= 0) {
+    auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(bound.attributes) + bound.random_key_offset);
+    keys_.push_back({key, launch.draw});
+  }
+  for (const plan::Lifted& lifted : launch.lifted) numbers_.push_back({&bound, lifted, Scalar(), false});
+}
+
+device::Operand Chain::operand(int value) {
+  if (value < 0) return {};
+  const plan::Value& v = plan_.values[value];
+  return {nullptr, &v.sizes, &v.strides, v.dtype};
+}
+
+// Decides how often an operand's address has to be written: now, in every run, or in every firing.
+void Chain::place(void** data, int value, const std::vector<char*>& arenas,
+                  std::vector<std::vector<Patch>>& by_segment) {
+  if (value < 0) return;
+  const plan::Value& v = plan_.values[value];
+  if (v.reg >= 0) {
+    const plan::Register& reg = plan_.registers[v.reg];
+    int tokens = plan::tokens_per_firing(reg.rate, actor_.rate);
+    if (reg.segment >= 0 && reg.slots > tokens) {
+      moving_.push_back({data, &v, &reg, reg.segment});
+    } else {
+      char* base = reg.segment >= 0 ? arenas[reg.segment] + reg.offset_bytes : nullptr;
+      *data = base ? base + v.offset_bytes : nullptr;
+    }
+  } else if (v.advance_bytes != 0) {
+    moving_.push_back({data, &v, nullptr, v.segment});
+  } else if (arenas[v.segment]) {
+    *data = arenas[v.segment] + v.offset_bytes;
+  } else {
+    by_segment[v.segment].push_back({data, v.offset_bytes});
+  }
+}
+
+void Chain::bind(const StepBindings& step) {
+  for (Group& group : groups_) {
+    char* base = step.bases[group.segment];
+    if (base == group.base) continue;
+    group.base = base;
+    for (int i = group.begin; i < group.end; i++) *patches_[i].data = base + patches_[i].offset_bytes;
+  }
+  for (const Moving& moving : moving_)
+    if (!moving.reg) bases_[moving.segment] = step.bases[moving.segment];
+  for (Number& number : numbers_) {
+    const Scalar& value = step.numbers[number.where.number];
+    if (number.is_written && number.written == value) continue;
+    number.launch->write_number(number.where, value);
+    number.written = value;
+    number.is_written = true;
+  }
+  seed_ = step.seed;
+  first_draw_ = step.first_draw;
+}
+
+void Chain::move(int64_t firing) {
+  for (const Moving& moving : moving_) {
+    int64_t offset = moving.value->offset_bytes;
+    if (moving.reg) {
+      const plan::Register& reg = *moving.reg;
+      int64_t token = firing / plan::firings_per_token(reg.rate, actor_.rate) *
+                      plan::tokens_per_firing(reg.rate, actor_.rate);
+      offset += reg.offset_bytes + token % reg.slots * reg.slot_bytes;
+    } else {
+      offset += firing % actor_.rate * moving.value->advance_bytes;
+    }
+    *moving.data = bases_[moving.segment] + offset;
+  }
+}
+
+void Chain::fire(int64_t firing) {
+  int phase = static_cast<int>(firing % actor_.rate);
+  unsigned mask = 0;
+  if (phase == 0) mask |= kFirst;
+  if (phase == actor_.rate - 1) mask |= kLast;
+  if (mask == 0) mask = kMiddle;
+  if (!moving_.empty()) move(firing);
+  for (const Key& key : keys_) *key.key = {seed_, first_draw_ + key.draw + phase * actor_.draws};
+  Entry* const end = entries_.data() + entries_.size();
+  try {
+    for (at_ = entries_.data(); at_ != end; at_++)
+      if (at_->phases & mask) at_->kernel(at_->context);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
+  }
+}
+
+bool Chain::failed_in_commit() const {
+  return actor_.commit >= 0 && position() < entries_.size() &&
+         position() >= static_cast<size_t>(actor_.commit);
+}
+
+void Chain::cancel() {
+  for (const auto& kernel : kernels_) kernel->cancel();
+}
+
+}  // namespace tw::runtime

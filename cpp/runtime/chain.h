@@ -1,0 +1,90 @@
+// An actor's launches with everything resolved: kernels, operands and addresses. Firing one is a loop of
+// calls.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/philox.h"
+#include "runtime/bindings.h"
+#include "runtime/kernel_source.h"
+
+namespace tw::runtime {
+
+class Chain {
+ public:
+  // `plan` must outlive the chain. `arenas` are addresses by segment, null for segments of other kinds.
+  Chain(const plan::Plan& plan, int actor, KernelSource& source, const std::vector<char*>& arenas);
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  // Points the operands at a step's memory and writes its numbers; before the first firing of the step. A
+  // host input has no step.
+  void bind(const StepBindings& step);
+  // Runs firing `firing` (counted over all steps). A tw::Error gets the module and the user's line of its
+  // launch; any exception leaves position() at the launch.
+  void fire(int64_t firing);
+
+  size_t position() const { return static_cast<size_t>(at_ - entries_.data()); }
+  // The last firing threw in the part that writes variables.
+  bool failed_in_commit() const;
+  void cancel();
+
+ private:
+  struct Entry {
+    device::Kernel kernel;
+    unsigned phases;  // bit mask of Phase
+    device::KernelContext context;
+  };
+  enum Phase : unsigned { kFirst = 1, kMiddle = 2, kLast = 4 };
+
+  // Operands [begin, end) of patches_ lie in `segment`.
+  struct Group {
+    int segment, begin, end;
+    char* base;  // where they point now
+  };
+  struct Patch {
+    void** data;
+    int64_t offset_bytes;
+  };
+  // An operand whose address depends on the firing.
+  struct Moving {
+    void** data;
+    const plan::Value* value;
+    const plan::Register* reg;  // null: a part of a segment
+    int segment;
+  };
+  struct Key {
+    PhiloxKey* key;
+    int64_t draw;
+  };
+  struct Number {
+    LaunchKernel* launch;
+    plan::Lifted where;
+    Scalar written;
+    bool is_written;
+  };
+
+  void add_launch(const plan::Launch& launch, KernelSource& source);
+  device::Operand operand(int value);
+  void place(void** data, int value, const std::vector<char*>& arenas,
+             std::vector<std::vector<Patch>>& by_segment);
+  void move(int64_t firing);
+
+  const plan::Plan& plan_;
+  const plan::Actor& actor_;
+  std::vector<Entry> entries_;
+  Entry* at_ = nullptr;
+  std::vector<std::unique_ptr<LaunchKernel>> kernels_;
+  std::vector<device::Operand> operands_;
+  std::vector<Group> groups_;
+  std::vector<Patch> patches_;
+  std::vector<Moving> moving_;
+  std::vector<Key> keys_;
+  std::vector<Number> numbers_;
+  std::vector<char*> bases_;  // of the current step; arenas too
+  uint64_t seed_ = 0, first_draw_ = 0;
+};
+
+}  // namespace tw::runtime

@@ -1,0 +1,91 @@
+// A plan made ready to run: kernels resolved, arenas allocated, workers (if it needs any) started.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "runtime/bindings.h"
+#include "runtime/kernel_source.h"
+
+namespace tw::runtime {
+
+class Chain;
+
+struct Options {
+  int steps_in_flight = 4;  // how many runs may have started and not be done
+  int workers = 0;          // threads that run chains; 0: as many as streams and usable cores allow
+};
+
+class Executable;
+
+// A run that has been started. Must not outlive its executable. wait() may be called more than once, from any
+// thread.
+class Run {
+ public:
+  // Blocks until the run is done; throws what stopped it.
+  void wait();
+  bool done() const;
+  // After wait() has thrown: variables may have been written to in part.
+  bool touched_variables() const;
+
+ private:
+  friend class Executable;
+  Run(Executable* executable, int64_t step) : executable_(executable), step_(step) {}
+  Executable* executable_;
+  int64_t step_;
+};
+
+class Executable {
+ public:
+  // Checks the plan; throws what check_plan, the kernel source and the allocator throw.
+  Executable(plan::Plan plan, KernelSource& source, Options options = {});
+  // Stops what runs; host kernels are told to cancel. Blocks until they have returned.
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  const plan::Plan& plan() const { return plan_; }
+  int64_t arena_bytes() const;
+  // Threads of its own, those of host calls included; 0: runs on the caller's.
+  int thread_count() const;
+
+  // Runs a step to its end. A plan of a single chain runs on the caller's thread; others run on workers while
+  // the caller sleeps. A failure stops the step everywhere and is thrown, the first cause, with module and
+  // origin; the next run works. Any thread may call; runs begin in the order of the calls.
+  void run(const Bindings& bindings);
+  // Starts a step. Blocks while `steps_in_flight` steps are not done. A failure of a run that nobody waited
+  // for is thrown here, by the start that takes its place. When a run fails, those started after it fail with
+  // it.
+  Run start(const Bindings& bindings);
+
+ private:
+  friend class Run;
+  struct Arena {
+    void* data;
+    size_t size_bytes;
+    int device;
+  };
+  void allocate_arenas();
+  void free_arenas();
+  void run_here(const Bindings& bindings);
+  Run start_here(const Bindings& bindings);
+
+  plan::Plan plan_;
+  Options options_;
+  BindingLayout layout_;
+  std::vector<Arena> arenas_;
+  std::vector<char*> bases_;  // of arenas, by segment
+  std::vector<std::unique_ptr<Chain>> chains_;
+
+  // Runs on the caller's thread.
+  struct Finished {
+    std::exception_ptr error;
+    bool touched = false, seen = true;
+  };
+  std::mutex mutex_;
+  StepBindings step_;
+  int64_t steps_ = 0, firings_ = 0;
+  std::vector<Finished> finished_;  // the last steps_in_flight steps
+};
+
+}  // namespace tw::runtime

@@ -1,0 +1,37 @@
+// Where the runtime gets kernels from: the session, which knows the ops, resolves each launch once.
+#pragma once
+
+#include <memory>
+
+#include "base/scalar.h"
+#include "device/kernel.h"
+#include "plan/plan.h"
+
+namespace tw::runtime {
+
+// A launch's kernel and the attributes it is called with; the executable owns it. Kernels of chains neither
+// wait nor take locks that others hold for long. Those of host calls and host inputs may (the interpreter's,
+// a queue's); an exception that is no tw::Error reaches the caller of wait() as it is.
+class LaunchKernel {
+ public:
+  virtual ~LaunchKernel() = default;
+  // Writes a number of this run into the attributes; called before the launch and never during it.
+  virtual void write_number(const plan::Lifted& where, const Scalar& value) = 0;
+  // Called from another thread when the run is being stopped: a host kernel that waits should return, by an
+  // error. Comes at any time after the executable was made, possibly when nothing runs, and for that run
+  // only.
+  virtual void cancel() {}
+
+  device::Kernel kernel = nullptr;
+  void* attributes = nullptr;
+  int random_key_offset = -1;  // of a PhiloxKey in the attributes
+};
+
+class KernelSource {
+ public:
+  virtual ~KernelSource() = default;
+  // Throws when no kernel fits. Called in the order of actors and launches, by the maker of the executable.
+  virtual std::unique_ptr<LaunchKernel> bind(const plan::Launch& launch) = 0;
+};
+
+}  // namespace tw::runtime

@@ -1,0 +1,108 @@
+// Small kernels over float32 arrays, and a KernelSource that finds them by name.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "runtime/kernel_source.h"
+
+namespace tw::test {
+
+using device::KernelContext;
+
+// Attributes of every test op: one number (from the text "3.5"), a key, and what a test wants done in the
+// kernel.
+struct TestAttrs {
+  double number = 0;
+  PhiloxKey key;
+  void (*hook)(void*) = nullptr;
+  void* hook_argument = nullptr;
+};
+
+// Element i of an operand of any rank, in logical order.
+inline float& element(const device::Operand& x, int64_t i) {
+  int64_t at = 0;
+  for (int64_t dim = x.rank() - 1; dim >= 0; dim--) {
+    at += i % x.size(dim) * x.stride(dim);
+    i /= x.size(dim);
+  }
+  return x.as<float>()[at];
+}
+
+template <class Body>
+void each_element(KernelContext& c, Body&& body) {
+  for (int64_t i = 0; i < c.out().count(); i++) element(c.out(), i) = body(i);
+}
+
+inline void fill_kernel(KernelContext& c) {
+  each_element(c, [&](int64_t) { return static_cast<float>(c.attrs<TestAttrs>().number); });
+}
+inline void copy_kernel(KernelContext& c) {
+  each_element(c, [&](int64_t i) { return element(c.in(0), i); });
+}
+inline void add_kernel(KernelContext& c) {
+  each_element(c, [&](int64_t i) { return element(c.in(0), i) + element(c.in(1), i); });
+}
+// in(0) · number + in(1) + the draw; works in place
+inline void mix_kernel(KernelContext& c) {
+  const auto& attrs = c.attrs<TestAttrs>();
+  each_element(c, [&](int64_t i) {
+    return element(c.in(0), i) * static_cast<float>(attrs.number) + element(c.in(1), i);
+  });
+}
+inline void draw_kernel(KernelContext& c) {
+  const auto& key = c.attrs<TestAttrs>().key;
+  each_element(c, [&](int64_t i) { return static_cast<float>(key.seed * 1000 + key.draw * 10 + i); });
+}
+// Adds in(1) to in(0).
+inline void accumulate_kernel(KernelContext& c) {
+  for (int64_t i = 0; i < c.in(0).count(); i++) element(c.in(0), i) += element(c.in(1), i);
+}
+inline void hook_kernel(KernelContext& c) {
+  const auto& attrs = c.attrs<TestAttrs>();
+  if (attrs.hook) attrs.hook(attrs.hook_argument);
+  for (size_t o = 0; o < c.outputs.size(); o++)
+    for (int64_t i = 0; i < c.out(o).count(); i++) {
+      float sum = static_cast<float>(attrs.number);
+      for (size_t in = 0; in < c.inputs.size(); in++) sum += element(c.in(in), i % c.in(in).count());
+      element(c.out(o), i) = sum;
+    }
+}
+inline void fail_kernel(KernelContext&) { TW_FAIL(kValue, "fail: wanted a test, got one"); }
+
+class TestKernel final : public runtime::LaunchKernel {
+ public:
+  explicit TestKernel(device::Kernel function, const TestAttrs& attrs) : attrs(attrs) {
+    kernel = function;
+    attributes = &this->attrs;
+    random_key_offset = offsetof(TestAttrs, key);
+  }
+  void write_number(const plan::Lifted&, const Scalar& value) override { attrs.number = value.to_double(); }
+  TestAttrs attrs;
+};
+
+class TestSource final : public runtime::KernelSource {
+ public:
+  std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override {
+    auto found = kernels.find(launch.op);
+    TW_CHECK(found != kernels.end(), kValue, "no kernel for ", launch.op);
+    TestAttrs attrs;
+    if (!launch.attrs.empty()) attrs.number = std::stod(launch.attrs);
+    attrs.hook = hook;
+    attrs.hook_argument = hook_argument;
+    return std::make_unique<TestKernel>(found->second, attrs);
+  }
+  void (*hook)(void*) = nullptr;
+  void* hook_argument = nullptr;
+  std::map<std::string, device::Kernel> kernels{
+      {"fill", fill_kernel}, {"copy", copy_kernel}, {"add", add_kernel},
+      {"mix", mix_kernel},   {"draw", draw_kernel}, {"accumulate", accumulate_kernel},
+      {"hook", hook_kernel}, {"fail", fail_kernel},
+  };
+};
+
+}  // namespace tw::test
