@@ -29,24 +29,15 @@ int StringTable::intern(const std::string& text) {
 
 Node& Graph::append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
                     const void* attrs) {
-  static_assert(sizeof(Value) == sizeof(const ValueImpl*));
   auto node = std::make_unique<Node>(def, attrs);
   node->inputs.append(inputs.begin(), inputs.end());
   node->starts.append(starts.begin(), starts.end());
-  InferContext context;
-  context.op = def.name();
-  context.inputs = {reinterpret_cast<const ValueImpl* const*>(inputs.data()), inputs.size()};
-  context.input_starts = starts;
-  context.attributes = node->attrs.get();
-  def.infer(context);
-  auto add_output = [&](DType dtype, const Dims& sizes) {
-    GraphRef value = make_graph_value(dtype, sizes);
+  for (const Meta& meta : infer_outputs(*node)) {
+    GraphRef value = make_graph_value(meta.dtype, meta.sizes);
     value->node = node.get();
     value->output = static_cast<int>(node->outputs.size());
     node->outputs.push_back(std::move(value));
-  };
-  for (const Meta& meta : context.outputs) add_output(meta.dtype, meta.sizes);
-  for (int i : mutated_inputs(*node)) add_output(inputs[i]->dtype, inputs[i]->sizes);
+  }
   nodes.push_back(std::move(node));
   return *nodes.back();
 }
@@ -71,6 +62,19 @@ std::vector<int> mutated_inputs(const Node& node) {
       if (node.inputs[i]) result.push_back(i);
   }
   return result;
+}
+
+SmallVector<Meta, 2> infer_outputs(const Node& node) {
+  static_assert(sizeof(Value) == sizeof(const ValueImpl*));
+  InferContext context;
+  context.op = node.def->name();
+  context.inputs = {reinterpret_cast<const ValueImpl* const*>(node.inputs.data()), node.inputs.size()};
+  context.input_starts = {node.starts.begin(), node.starts.size()};
+  context.attributes = node.attrs.get();
+  node.def->infer(context);
+  SmallVector<Meta, 2> outputs = std::move(context.outputs);
+  for (int i : mutated_inputs(node)) outputs.push_back({node.inputs[i]->dtype, node.inputs[i]->sizes});
+  return outputs;
 }
 
 int64_t draw_of(const Node& node) {

@@ -67,6 +67,7 @@ class StringTable {
   StringTable() : texts_{""} {}
   int intern(const std::string& text);
   const std::string& operator[](int number) const { return texts_[number]; }
+  int size() const { return static_cast<int>(texts_.size()); }
 
  private:
   std::vector<std::string> texts_;
@@ -96,6 +97,8 @@ class Graph {
 
 // Inputs that an op writes, in order: one fresh output stands for each.
 std::vector<int> mutated_inputs(const Node& node);
+// What inference says of the outputs, those for written inputs included. Throws as the op's rule does.
+SmallVector<Meta, 2> infer_outputs(const Node& node);
 // The number that a random node's key holds; -1 for other ops.
 int64_t draw_of(const Node& node);
 void set_draw(Node& node, int64_t draw);

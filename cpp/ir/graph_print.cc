@@ -1,0 +1,193 @@
+#include "ir/attr_text.h"
+#include "ir/graph_text.h"
+
+namespace tw::ir {
+
+namespace {
+
+void print_type(std::string& out, DType dtype, const Dims& sizes) {
+  append_text(out, dtype);
+  append_text(out, sizes);
+}
+
+// A broken graph prints too: its values may be null, or of another kind.
+void print_value(std::string& out, const ValueImpl* value) {
+  if (!value) {
+    out += "None";
+    return;
+  }
+  const auto* known = dynamic_cast<const GraphValue*>(value);
+  out += '%';
+  if (known && known->id >= 0)
+    append_text(out, known->id);
+  else
+    out += '?';
+}
+
+template <class List, class Print>
+void print_separated(std::string& out, const List& list, const Print& print) {
+  bool first = true;
+  for (const auto& item : list) {
+    if (!first) out += ", ";
+    first = false;
+    print(item);
+  }
+}
+
+class NodePrinter {
+ public:
+  NodePrinter(std::string& out, const Graph& graph, const Node& node)
+      : out_(out), graph_(graph), node_(node) {}
+
+  void print() {
+    print_separated(out_, node_.outputs, [&](const GraphRef& value) { print_value(out_, value.get()); });
+    if (!node_.outputs.empty()) out_ += " = ";
+    out_ += node_.def->schema.name;
+    out_ += '(';
+    inputs();
+    attributes();
+    out_ += ')';
+    if (int64_t draw = draw_of(node_); draw >= 0) {
+      out_ += " draw ";
+      append_text(out_, draw);
+    }
+    if (!node_.outputs.empty()) out_ += " : ";
+    print_separated(out_, node_.outputs, [&](const GraphRef& value) {
+      if (value) print_type(out_, value->dtype, value->sizes);
+    });
+    place(" in ", node_.module);
+    place(" at ", node_.origin);
+  }
+
+ private:
+  void comma() {
+    if (!first_) out_ += ", ";
+    first_ = false;
+  }
+
+  void inputs() {
+    for (const Param& param : node_.def->schema.params) {
+      if (param.kind == ParamKind::kAttr) continue;
+      comma();
+      std::span<const Value> range = operands(param.tensor_index);
+      if (param.kind == ParamKind::kTensorList) out_ += '[';
+      print_separated(out_, range, [&](const Value& value) { print_value(out_, value.get()); });
+      if (param.kind == ParamKind::kTensorList) out_ += ']';
+    }
+  }
+
+  // What stands for a tensor parameter; starts that cut the inputs wrongly give less.
+  std::span<const Value> operands(int tensor) const {
+    auto start = [&](int i) {
+      size_t known = node_.starts.empty()                        ? i
+                     : i < static_cast<int>(node_.starts.size()) ? node_.starts[i]
+                                                                 : -1;
+      return std::min(known, node_.inputs.size());
+    };
+    size_t from = start(tensor), to = std::max(from, start(tensor + 1));
+    return {node_.inputs.begin() + from, to - from};
+  }
+
+  void attributes() {
+    const auto& params = node_.def->schema.params;
+    for (size_t i = 0; i < params.size(); i++) {
+      const Param& param = params[i];
+      if (param.kind != ParamKind::kAttr) continue;
+      SmallVector<LiftedItem, 4> lifted;
+      for (const Lifted& one : node_.lifted)
+        if (one.param == static_cast<int>(i)) lifted.push_back({one.item, one.number});
+      AttrValue value = read_attr(param.field, node_.attrs.get());
+      if (lifted.empty() && param.has_default &&
+          same_attr(value, read_attr(param.field, node_.def->defaults())))
+        continue;
+      comma();
+      out_ += param.name;
+      out_ += '=';
+      print_attr(out_, value, {lifted.begin(), lifted.size()});
+    }
+  }
+
+  void place(const char* word, int text) {
+    if (text <= 0 || text >= graph_.strings.size()) return;
+    out_ += word;
+    print_string(out_, graph_.strings[text]);
+  }
+
+  std::string& out_;
+  const Graph& graph_;
+  const Node& node_;
+  bool first_ = true;
+};
+
+void print_leaves(std::string& out, const char* kind, const std::vector<Leaf>& leaves) {
+  for (const Leaf& leaf : leaves) {
+    out += "  ";
+    out += kind;
+    out += ' ';
+    print_value(out, leaf.value.get());
+    out += ' ';
+    print_string(out, leaf.name);
+    out += " : ";
+    print_type(out, leaf.value->dtype, leaf.value->sizes);
+    out += '\n';
+  }
+}
+
+void print_tail(std::string& out, const Graph& graph) {
+  for (const Assignment& assignment : graph.assignments) {
+    out += "  assign ";
+    print_value(out, graph.variables[assignment.variable].value.get());
+    out += " = ";
+    print_value(out, assignment.value.get());
+    out += '\n';
+  }
+  out += graph.outputs.empty() ? "  return" : "  return ";
+  print_separated(out, graph.outputs, [&](const Value& value) { print_value(out, value.get()); });
+  out += '\n';
+  if (graph.draws) {
+    out += "  draws ";
+    append_text(out, graph.draws);
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+std::string type_text(DType dtype, const Dims& sizes) {
+  std::string out;
+  print_type(out, dtype, sizes);
+  return out;
+}
+
+std::string node_text(const Graph& graph, const Node& node) {
+  std::string out;
+  NodePrinter(out, graph, node).print();
+  return out;
+}
+
+std::string print_graph(Graph& graph) {
+  graph.number();
+  std::string out = "graph ";
+  print_string(out, graph.name);
+  out += " {\n";
+  print_leaves(out, "input", graph.inputs);
+  print_leaves(out, "variable", graph.variables);
+  print_leaves(out, "constant", graph.constants);
+  for (size_t i = 0; i < graph.numbers.size(); i++) {
+    out += "  number $";
+    append_text(out, i);
+    out += ' ';
+    print_string(out, graph.numbers[i]);
+    out += '\n';
+  }
+  for (const auto& node : graph.nodes) {
+    out += "  ";
+    NodePrinter(out, graph, *node).print();
+    out += '\n';
+  }
+  print_tail(out, graph);
+  out += "}\n";
+  return out;
+}
+
+}  // namespace tw::ir
