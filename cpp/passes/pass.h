@@ -1,0 +1,29 @@
+// Passes change graphs. Each does one thing, keeps what the graph computes to the last bit, and leaves a
+// graph that verifies.
+#pragma once
+
+#include <span>
+
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+struct Pass {
+  const char* name;
+  void (*run)(ir::Graph& graph);
+};
+
+// Runs the passes in order and verifies the graph after each; an error of the verifier names the pass. The
+// environment variable THALWEG_PRINT_IR prints the graph to the standard error output: after the passes that
+// it names, separated by commas, or, where it is `after_all`, after each.
+void run_passes(ir::Graph& graph, std::span<const Pass> passes);
+
+// The passes that need no knowledge of devices or memory, in the order in which they run.
+std::span<const Pass> simplify_passes();
+// Runs them, and again while the number of nodes goes down, four times at most.
+void simplify(ir::Graph& graph);
+
+// Any pass by its name; null when there is none.
+const Pass* find_pass(std::string_view name);
+
+}  // namespace tw::passes
