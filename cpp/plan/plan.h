@@ -64,6 +64,7 @@ struct Launch {
   std::vector<int> starts;   // as KernelContext::input_starts; empty for ops without lists
   std::vector<int> outputs;  // values; -1 where the op may leave one out
   std::vector<int> mutated;  // positions in `inputs` of those that the kernel writes too
+  std::vector<int> becomes;  // the value that mutated input i is afterwards; -1: the same; may be shorter
   std::vector<int>
       in_place;  // positions in `inputs` whose memory output i takes over; -1 none; may be shorter
   When when = When::kAlways;
@@ -75,10 +76,9 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
-// Memory that carries a value from the actor that writes it to those that read it. In a step it takes `rate`
-// tokens, each in a slot of its own; the number of slots is the credit. An actor of a lower rate than the
-// register fills or reads rate / its rate neighbouring slots in one firing; one of a higher rate fills or
-// reads the same slot in its rate / rate firings in a row, and hands it on in the last of them.
+// Memory that carries values from the actor that writes it to those that read it. In a step it takes `rate`
+// tokens, each in a slot of its own, one after the other; the number of slots is the credit. An actor of n
+// times the rate fills or reads the same slot in n firings in a row, and hands it on in the last of them.
 struct Register {
   std::string name;
   int segment = -1;  // an arena; -1 when there are no bytes: the register only orders
@@ -134,14 +134,6 @@ struct Plan {
   uint64_t seal = 0;
   bool operator==(const Plan&) const = default;
 };
-
-// Tokens that one firing of an actor of `actor_rate` moves, and firings in a row that share one.
-inline int tokens_per_firing(int register_rate, int actor_rate) {
-  return register_rate > actor_rate ? register_rate / actor_rate : 1;
-}
-inline int firings_per_token(int register_rate, int actor_rate) {
-  return actor_rate > register_rate ? actor_rate / register_rate : 1;
-}
 
 // Bytes from a value's first element to the end of its last; 0 when it has no elements. Throws kValue on
 // sizes that overflow or negative strides.

@@ -81,8 +81,7 @@ void Chain::place(void** data, int value, const std::vector<char*>& arenas,
   const plan::Value& v = plan_.values[value];
   if (v.reg >= 0) {
     const plan::Register& reg = plan_.registers[v.reg];
-    int tokens = plan::tokens_per_firing(reg.rate, actor_.rate);
-    if (reg.segment >= 0 && reg.slots > tokens) {
+    if (reg.segment >= 0 && (reg.slots > 1 || v.advance_bytes != 0)) {
       moving_.push_back({data, &v, &reg, reg.segment});
     } else {
       char* base = reg.segment >= 0 ? arenas[reg.segment] + reg.offset_bytes : nullptr;
@@ -122,9 +121,9 @@ void Chain::move(int64_t firing) {
     int64_t offset = moving.value->offset_bytes;
     if (moving.reg) {
       const plan::Register& reg = *moving.reg;
-      int64_t token = firing / plan::firings_per_token(reg.rate, actor_.rate) *
-                      plan::tokens_per_firing(reg.rate, actor_.rate);
-      offset += reg.offset_bytes + token % reg.slots * reg.slot_bytes;
+      int sharing = actor_.rate / reg.rate;
+      offset += reg.offset_bytes + firing / sharing % reg.slots * reg.slot_bytes +
+                firing % sharing * moving.value->advance_bytes;
     } else {
       offset += firing % actor_.rate * moving.value->advance_bytes;
     }

@@ -2,12 +2,22 @@
 
 #include "base/error.h"
 #include "device/backend.h"
+#include "plan/check.h"
 #include "runtime/chain.h"
 
 namespace tw::runtime {
 
+namespace {
+
+plan::Plan checked(plan::Plan plan) {
+  plan::check_plan(plan);
+  return plan;
+}
+
+}  // namespace
+
 Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
-    : plan_(std::move(plan)), options_(options), layout_(plan_), finished_(options.steps_in_flight) {
+    : plan_(checked(std::move(plan))), options_(options), layout_(plan_), finished_(options.steps_in_flight) {
   TW_CHECK(plan_.actors.size() == 1, kNotImplemented, "run: plans of several actors have no workers yet");
   allocate_arenas();
   try {

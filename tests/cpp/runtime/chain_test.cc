@@ -19,6 +19,7 @@ plan::Plan small_plan() {
   int x = b.bound(SegmentKind::kInput, {2, 2}), w = b.bound(SegmentKind::kVariable, {2, 2});
   int out = b.bound(SegmentKind::kOutput, {2, 2});
   int sum = b.value(arena, 0, {2, 2}), noise = b.value(arena, 64, {2, 2});
+  int new_w = b.value(b.plan.values[w].segment, 0, {2, 2});
   b.plan.strings = {"", "net.0", "train.py:7"};
   b.plan.numbers = {"lr"};
   b.plan.draws = 3;
@@ -28,6 +29,7 @@ plan::Plan small_plan() {
   launch(step, "mix", {sum, noise}, {out}).lifted = {{0, -1, 0}};
   plan::Launch& update = launch(step, "accumulate", {w, x}, {});
   update.mutated = {0};
+  update.becomes = {new_w};
   update.module = 1;
   update.origin = 2;
   step.commit = 3;

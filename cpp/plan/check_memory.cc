@@ -1,0 +1,163 @@
+// Memory between actors, from what walk() says of each of them.
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "plan/check.h"
+#include "plan/order.h"
+#include "plan/walk.h"
+
+namespace tw::plan {
+
+namespace {
+
+// Bytes of an arena that somebody uses.
+struct Region {
+  int64_t begin, end;
+  int actor;     // -1: a register's
+  bool lasting;  // holds something between firings: nobody else may use it
+  std::string name;
+};
+
+class Sharing {
+ public:
+  Sharing(const Plan& plan, const std::vector<int>& writers, const std::vector<Footprint>& footprints)
+      : plan_(plan), writers_(writers), footprints_(footprints), order_(plan) {}
+
+  void check() {
+    for (size_t a = 0; a < plan_.actors.size(); a++)
+      for (const Footprint::Read& read : footprints_[a].reads) check_read(static_cast<int>(a), read);
+    for (size_t s = 0; s < plan_.segments.size(); s++) {
+      SegmentKind kind = plan_.segments[s].kind;
+      if (kind == SegmentKind::kArena) check_arena(static_cast<int>(s));
+      if (kind == SegmentKind::kOutput || kind == SegmentKind::kVariable) check_writers(static_cast<int>(s));
+      if (kind == SegmentKind::kOutput) check_written(static_cast<int>(s));
+    }
+  }
+
+ private:
+  const std::string& name(int actor) const { return plan_.actors[actor].name; }
+
+  void check_read(int reader, const Footprint::Read& read) {
+    const Value& v = plan_.values[read.value];
+    int root = root_of(plan_, read.value), writer = writers_[root];
+    if (writer == -1) {
+      bool variable = v.reg == -1 && plan_.segments[v.segment].kind == SegmentKind::kVariable;
+      TW_CHECK(variable, kValue, "plan: actor '", name(reader), "' reads value ", read.value,
+               ", which nobody writes");
+      return check_old(reader, v.segment, read);
+    }
+    const auto& left = v.reg >= 0 ? footprints_[writer].registers : footprints_[writer].bound;
+    auto found = left.find(v.reg >= 0 ? v.reg : v.segment);
+    TW_CHECK(found != left.end() && found->second.owned(read.begin, read.end, root), kValue, "plan: actor '",
+             name(reader), "' reads value ", read.value, ", which '", name(writer), "' does not leave there");
+    if (v.reg >= 0) return;  // the register itself orders the two
+    bool next = plan_.segments[v.segment].kind == SegmentKind::kOutput || order_.before_next(reader, writer);
+    TW_CHECK(order_.before(writer, reader) && next, kValue, "plan: actor '", name(reader), "' reads value ",
+             read.value, ", and no register makes '", name(writer), "' write it before that and not again");
+  }
+
+  // What a variable holds when the step begins is read before anybody assigns it, and after that in the step
+  // before.
+  void check_old(int reader, int segment, const Footprint::Read& read) {
+    for (size_t a = 0; a < plan_.actors.size(); a++) {
+      int writer = static_cast<int>(a);
+      auto found = footprints_[a].bound.find(segment);
+      if (writer == reader || found == footprints_[a].bound.end() || found->second.free(read.begin, read.end))
+        continue;
+      TW_CHECK(order_.before(reader, writer) && order_.before_next(writer, reader), kValue, "plan: actor '",
+               name(reader), "' reads value ", read.value, ", and no register makes '", name(writer),
+               "' write the variable after that and before the next step");
+    }
+  }
+
+  void check_writers(int segment) const {
+    int first = -1;
+    for (size_t a = 0; a < plan_.actors.size(); a++) {
+      auto found = footprints_[a].bound.find(segment);
+      if (found == footprints_[a].bound.end() || found->second.ranges().empty()) continue;
+      TW_CHECK(first == -1, kValue, "plan: segment ", segment, " is written by '", name(first), "' and by '",
+               plan_.actors[a].name, '\'');
+      first = static_cast<int>(a);
+    }
+  }
+
+  void check_written(int segment) const {
+    int64_t end = 0;
+    for (const Footprint& footprint : footprints_) {
+      auto found = footprint.bound.find(segment);
+      if (found == footprint.bound.end()) continue;
+      for (const auto& [begin, range] : found->second.ranges())
+        if (begin == end) end = range.end;
+    }
+    TW_CHECK(end == plan_.segments[segment].size_bytes, kValue, "plan: output ",
+             plan_.segments[segment].index, " is written up to byte ", end, " of ",
+             plan_.segments[segment].size_bytes);
+  }
+
+  std::vector<Region> regions(int segment) const {
+    std::vector<Region> regions;
+    for (const Register& r : plan_.registers)
+      if (r.segment == segment)
+        regions.push_back({r.offset_bytes, r.offset_bytes + r.slots * r.slot_bytes, -1, true,
+                           "register '" + r.name + '\''});
+    for (size_t a = 0; a < plan_.actors.size(); a++) {
+      auto add = [&](const std::map<int, Owners>& used, bool lasting, const char* what) {
+        auto found = used.find(segment);
+        if (found == used.end()) return;
+        size_t own = regions.size();
+        for (const auto& [begin, range] : found->second.ranges()) {
+          if (regions.size() > own && regions.back().end == begin)
+            regions.back().end = range.end;
+          else
+            regions.push_back({begin, range.end, static_cast<int>(a), lasting,
+                               cat(what, " of '", plan_.actors[a].name, '\'')});
+        }
+      };
+      add(footprints_[a].scratch, false, "scratch");
+      add(footprints_[a].lasting, true, "memory between firings");
+    }
+    std::sort(regions.begin(), regions.end(),
+              [](const Region& a, const Region& b) { return a.begin < b.begin; });
+    return regions;
+  }
+
+  bool may_share(const Region& a, const Region& b) {
+    if (a.actor == -1 || b.actor == -1) return false;
+    if (a.actor == b.actor) return true;  // its own launches were followed
+    if (a.lasting || b.lasting) return false;
+    return plan_.actors[a.actor].stream == plan_.actors[b.actor].stream || order_.exclusive(a.actor, b.actor);
+  }
+
+  // A sweep over the regions by their begin.
+  void check_arena(int segment) {
+    std::vector<Region> all = regions(segment);
+    auto by_end = [&](size_t a, size_t b) { return std::pair(all[a].end, a) < std::pair(all[b].end, b); };
+    std::set<size_t, decltype(by_end)> open(by_end);
+    for (size_t i = 0; i < all.size(); i++) {
+      while (!open.empty() && all[*open.begin()].end <= all[i].begin) open.erase(open.begin());
+      for (size_t j : open)
+        TW_CHECK(may_share(all[i], all[j]), kValue, "plan: ", all[i].name, " and ", all[j].name,
+                 " share bytes of segment ", segment, " from ", all[i].begin,
+                 " on and may use them at the same time");
+      open.insert(i);
+    }
+  }
+
+  const Plan& plan_;
+  const std::vector<int>& writers_;
+  const std::vector<Footprint>& footprints_;
+  Order order_;
+};
+
+}  // namespace
+
+void check_memory(const Plan& plan) {
+  std::vector<int> writers = writers_of(plan);
+  std::vector<Footprint> footprints;
+  for (size_t a = 0; a < plan.actors.size(); a++)
+    footprints.push_back(walk(plan, static_cast<int>(a), writers));
+  Sharing(plan, writers, footprints).check();
+}
+
+}  // namespace tw::plan

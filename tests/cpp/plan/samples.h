@@ -1,0 +1,146 @@
+// Plans written by hand that together use every feature. Ops are those of runtime/kernels.h.
+#pragma once
+
+#include <map>
+
+#include "plan/builder.h"
+
+namespace tw::test {
+
+using plan::ActorKind;
+using plan::SegmentKind;
+using plan::StreamKind;
+using plan::When;
+
+// One chain: out = (x + w) · lr + draw; w = w + x.
+inline plan::Plan chain_plan() {
+  PlanBuilder b;
+  b.stream();
+  int arena = b.segment(SegmentKind::kArena, 128);
+  int x = b.bound(SegmentKind::kInput, {2, 2}), w = b.bound(SegmentKind::kVariable, {2, 2});
+  int out = b.bound(SegmentKind::kOutput, {2, 2});
+  int sum = b.value(arena, 0, {2, 2}), noise = b.value(arena, 64, {2, 2});
+  int mixed = b.value(arena, 0, {2, 2}), rows = b.value(arena, 8, {2}, mixed);
+  int row = b.bound(SegmentKind::kOutput, {2});
+  int new_w = b.value(b.plan.values[w].segment, 0, {2, 2});
+  b.plan.name = "chain";
+  b.plan.strings = {"", "net.0", "train.py:7"};
+  b.plan.numbers = {"lr"};
+  b.plan.draws = 3;
+  b.plan.lower_bound_bytes = 32;
+  plan::Actor& step = b.actor("step");
+  launch(step, "add", {x, w}, {sum});
+  launch(step, "draw", {}, {noise}).draw = 2;
+  plan::Launch& mix = launch(step, "mix", {sum, noise}, {mixed});
+  mix.lifted = {{0, -1, 0}};
+  mix.in_place = {0};
+  launch(step, "copy", {mixed}, {out});
+  launch(step, "copy", {rows}, {row});
+  plan::Launch& update = launch(step, "accumulate", {w, x}, {});
+  update.mutated = {0};
+  update.becomes = {new_w};
+  update.module = 1;
+  update.origin = 2;
+  step.commit = 5;
+  return b.plan;
+}
+
+// Two stages on two streams with `credit` slots between them: out = (x + x) + x... through scratch of both.
+inline plan::Plan pipeline_plan(int credit = 2) {
+  PlanBuilder b;
+  b.stream();
+  b.stream();
+  int arena = b.segment(SegmentKind::kArena, 1024);
+  int h = b.reg("h", arena, 0, 64, credit), x = b.bound(SegmentKind::kInput, {4}),
+      out = b.bound(SegmentKind::kOutput, {4});
+  int early = b.value(arena, 768, {4}), late = b.value(arena, 832, {4});
+  int sent = b.in_register(h, {4}, 16);
+  b.plan.name = "pipeline";
+  plan::Actor& first = b.actor("first");
+  launch(first, "add", {x, x}, {early});
+  launch(first, "hook", {early}, {sent}, "1");
+  first.writes = {h};
+  plan::Actor& second = b.actor("second", 1);
+  launch(second, "hook", {sent}, {late}, "2");
+  launch(second, "add", {late, sent}, {out});
+  second.reads = {h};
+  return b.plan;
+}
+
+// Micro-batches: four parts of x go through two stages; the sum of the parts' results is kept over the
+// firings of the second, and the update, once a step, adds it to the variable that the first stage reads. out
+// gets the parts' results side by side, total the sum.
+inline plan::Plan micro_plan() {
+  PlanBuilder b;
+  b.stream();
+  b.stream();
+  b.plan.name = "micro";
+  b.plan.draws = 8;
+  int arena = b.segment(SegmentKind::kArena, 512);
+  int h = b.reg("h", arena, 0, 8, 2, 4), sum = b.reg("sum", arena, 64, 8, 1), go = b.reg("go", -1, 0, 0, 1);
+  b.plan.registers[go].initial = 1;
+  int x = b.bound(SegmentKind::kInput, {4, 2}), w = b.bound(SegmentKind::kVariable, {2});
+  int out = b.bound(SegmentKind::kOutput, {4, 2}), total = b.bound(SegmentKind::kOutput, {2});
+  int part = b.value(b.plan.values[x].segment, 0, {2}, x),
+      result = b.value(b.plan.values[out].segment, 0, {2}, out);
+  b.plan.values[part].advance_bytes = b.plan.values[result].advance_bytes = 8;
+  int sent = b.in_register(h, {2}), summed = b.in_register(sum, {2});
+  int noise = b.value(arena, 128, {2}), count = b.value(arena, 136, {2}),
+      new_w = b.value(b.plan.values[w].segment, 0, {2});
+  plan::Actor& first = b.actor("first", 0, 4);
+  launch(first, "draw", {}, {noise}).draw = 1;
+  launch(first, "hook", {part, w, noise}, {sent});
+  first.draws = 2;
+  first.reads = {go};
+  first.writes = {h};
+  plan::Actor& second = b.actor("second", 1, 4);
+  launch(second, "fill", {}, {summed}, "0").when = When::kFirst;
+  launch(second, "fill", {}, {count}, "0").when = When::kFirst;
+  launch(second, "accumulate", {summed, sent}, {}).mutated = {0};
+  launch(second, "accumulate", {count, sent}, {}).mutated = {0};
+  launch(second, "copy", {sent}, {result});
+  launch(second, "copy", {count}, {total}).when = When::kLast;
+  second.reads = {h};
+  second.writes = {sum};
+  plan::Actor& update = b.actor("update", 0);
+  plan::Launch& add = launch(update, "accumulate", {w, summed}, {});
+  add.mutated = {0};
+  add.becomes = {new_w};
+  update.commit = 0;
+  update.reads = {sum};
+  update.writes = {go};
+  return b.plan;
+}
+
+// A host input that reads ahead, a chain, and a host call that looks at the result.
+inline plan::Plan host_plan() {
+  PlanBuilder b;
+  b.stream();
+  b.stream(StreamKind::kHostInput);
+  b.stream(StreamKind::kHostOutput);
+  b.plan.name = "host";
+  int arena = b.segment(SegmentKind::kArena, 256);
+  int batch = b.reg("batch", arena, 0, 16, 3), metric = b.reg("metric", arena, 64, 16, 2);
+  int x = b.in_register(batch, {4}), y = b.in_register(metric, {4}), out = b.bound(SegmentKind::kOutput, {4});
+  plan::Actor& load = b.actor("load", 1);
+  load.kind = ActorKind::kHostInput;
+  launch(load, "load", {}, {x});
+  load.writes = {batch};
+  plan::Actor& step = b.actor("step");
+  launch(step, "add", {x, x}, {y});
+  launch(step, "copy", {y}, {out});
+  step.reads = {batch};
+  step.writes = {metric};
+  plan::Actor& show = b.actor("show", 2);
+  show.kind = ActorKind::kHostCall;
+  launch(show, "show", {y}, {});
+  show.reads = {metric};
+  return b.plan;
+}
+
+inline std::map<std::string, plan::Plan> sample_plans() {
+  return {
+      {"chain", chain_plan()}, {"pipeline", pipeline_plan()}, {"micro", micro_plan()}, {"host", host_plan()}};
+}
+
+}  // namespace tw::test
