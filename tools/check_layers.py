@@ -48,6 +48,8 @@ DEFINITION_NEVER_SEES = {"device"}
 KERNEL_NEVER_SEES = {"ir", "sbp"}
 PYTHON_HEADERS = ("Python.h", "pybind11/")
 NAMED_UTILS = ("cpp/base/", "python/thalweg/nn/utils", "tests/python/nn/utils")
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
+TYPE = re.compile(r"^(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -111,6 +113,21 @@ def check_cpp(root: Path) -> list[str]:
         problems += check_direct(path, cpp)
         if folder == "ops" and path.suffix == ".cc":
             problems += check_op(path, cpp)
+    return problems
+
+
+def check_types(root: Path) -> list[str]:
+    """Types that two headers define under one name: linked together, either may get the other's functions."""
+    defined: dict[str, Path] = {}
+    problems = []
+    for path in sorted((root / "cpp").rglob("*.h")):
+        text = path.read_text(encoding="utf-8")
+        namespace = (NAMESPACE.search(text) or ["", ""])[1]
+        for name in TYPE.findall(text):
+            first = defined.setdefault(f"{namespace}::{name}", path)
+            if first != path:
+                places = f"{first.relative_to(root)} and {path.relative_to(root)}"
+                problems.append(f"{places}: both define {namespace}::{name}")
     return problems
 
 
@@ -189,7 +206,7 @@ def check_names(root: Path) -> list[str]:
 
 
 def main(root: Path) -> int:
-    problems = check_cpp(root) + check_python(root) + check_names(root)
+    problems = check_cpp(root) + check_types(root) + check_python(root) + check_names(root)
     print("\n".join(problems) or "layers: in order")
     return 1 if problems else 0
 

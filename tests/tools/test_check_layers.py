@@ -9,7 +9,7 @@ SOUND = {
     "cpp/base/error.h": "",
     "cpp/device/kernel.h": '#include "base/error.h"\n',
     "cpp/ir/node.h": '#include "base/error.h"\n',
-    "cpp/ops/math/gelu.h": '#include "base/error.h"\n',
+    "cpp/ops/math/gelu.h": '#include "base/error.h"\nnamespace tw::ops {\nstruct GeluAttrs {\n};\n}\n',
     "cpp/ops/math/gelu.cc": '#include "ir/node.h"\n#include "ops/math/gelu.h"\n',
     "cpp/ops/math/gelu_cpu.cc": '#include <cmath>\n#include "device/kernel.h"\n#include "ops/math/gelu.h"\n',
     "python/thalweg/__init__.py": "from thalweg import nn\n",
@@ -25,7 +25,8 @@ def problems(root: Path, **changes: str) -> list[str]:
         path = root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return check_layers.check_cpp(root) + check_layers.check_python(root) + check_layers.check_names(root)
+    return [*check_layers.check_cpp(root), *check_layers.check_types(root), *check_layers.check_python(root),
+            *check_layers.check_names(root)]  # fmt: skip
 
 
 def test_a_sound_tree_has_no_problem(tmp_path):
@@ -42,6 +43,7 @@ def test_a_sound_tree_has_no_problem(tmp_path):
         ("cpp/ops/math/gelu_cpu.cc", "#include <Python.h>\n", "only the binding may"),
         ("cpp/ops/math/gelu_cpu.cc", '#include "gelu.h"\n', "is not a file of cpp/"),
         ("cpp/device/kernel.h", '#include "cuda/kernel.h"\n', "is not a file of cpp/"),
+        ("cpp/ops/tanh.h", "namespace tw::ops {\nstruct GeluAttrs {\n};\n}\n", "both define tw::ops::GeluAttrs"),
         ("cpp/utils/x.h", "", "not a folder of the table"),
         ("cpp/device/string_utils.h", "", "nothing is named utils"),
         ("python/thalweg/nn/init.py", "from thalweg import nn\n", "imports in a cycle"),

@@ -3,7 +3,7 @@
 namespace tw::ops {
 
 // The numbers that shape an activation, in the order of its schema (a slope, two bounds, ...).
-struct ShapeAttrs {
+struct CurveAttrs {
   double p = 0, q = 0, r = 0;
 };
 

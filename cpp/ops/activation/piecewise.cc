@@ -15,7 +15,7 @@ using namespace ir;
 namespace {
 
 template <OpName kBackward, int kNumbers>
-Value slope(const Value& grad, const Value& x, const ShapeAttrs& a) {
+Value slope(const Value& grad, const Value& x, const CurveAttrs& a) {
   if constexpr (kNumbers == 0)
     return op<kBackward>(grad, x);
   else if constexpr (kNumbers == 1)
@@ -25,14 +25,14 @@ Value slope(const Value& grad, const Value& x, const ShapeAttrs& a) {
 }
 template <OpName kBackward, int kNumbers>
 void shaped_grad(GradContext& c) {
-  c.set(0, slope<kBackward, kNumbers>(c.grad(), c.input(0), kNumbers ? c.attrs<ShapeAttrs>() : ShapeAttrs()));
+  c.set(0, slope<kBackward, kNumbers>(c.grad(), c.input(0), kNumbers ? c.attrs<CurveAttrs>() : CurveAttrs()));
 }
 // Of a backward op: linear in grad, and flat in the input.
 template <OpName kBackward, int kNumbers>
 void backward_grad(GradContext& c) {
   if (c.needs(0))
     c.set(0,
-          slope<kBackward, kNumbers>(c.grad(), c.input(1), kNumbers ? c.attrs<ShapeAttrs>() : ShapeAttrs()));
+          slope<kBackward, kNumbers>(c.grad(), c.input(1), kNumbers ? c.attrs<CurveAttrs>() : CurveAttrs()));
   if (c.needs(1)) c.set(1, zeros_like(c.input_meta(1)));
 }
 
@@ -64,7 +64,7 @@ void infer_floating(InferContext& c) {
 }
 void infer_shrink(InferContext& c) {
   infer_floating(c);
-  double lambd = c.attrs<ShapeAttrs>().p;
+  double lambd = c.attrs<CurveAttrs>().p;
   TW_CHECK(lambd >= 0, kValue, c.op, ": lambd must not be negative, got ", lambd);
 }
 
@@ -79,25 +79,25 @@ void define_forward(OpRegistry& r) {
       .grad("result", relu_grad)
       .sbp(sbp::elementwise_monotone);
   finish(
-      r.op("threshold(Tensor input, float threshold, float value) -> Tensor", &ShapeAttrs::p, &ShapeAttrs::q),
+      r.op("threshold(Tensor input, float threshold, float value) -> Tensor", &CurveAttrs::p, &CurveAttrs::q),
       "input where it is above threshold, else value.", infer_real_number, kFunction | kInplace)
       .grad("input", shaped_grad<"threshold_backward", 1>);
-  finish(r.op("leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor", &ShapeAttrs::p),
+  finish(r.op("leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor", &CurveAttrs::p),
          "input where it is positive, else negative_slope * input.", infer_floating, kHidden)
       .grad("input", shaped_grad<"leaky_relu_backward", 1>);
-  finish(r.op("hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor", &ShapeAttrs::p,
-              &ShapeAttrs::q),
+  finish(r.op("hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0) -> Tensor", &CurveAttrs::p,
+              &CurveAttrs::q),
          "input limited to [min_val, max_val].", infer_real_number, kHidden)
       .grad("input", shaped_grad<"hardtanh_backward", 2>);
   finish(r.op("hardsigmoid(Tensor input) -> Tensor"), "relu6(input + 3) / 6.", infer_floating, kHidden)
       .grad("input", shaped_grad<"hardsigmoid_backward", 0>);
   finish(r.op("hardswish(Tensor input) -> Tensor"), "input * relu6(input + 3) / 6.", infer_floating, kHidden)
       .grad("input", shaped_grad<"hardswish_backward", 0>);
-  finish(r.op("hardshrink(Tensor input, float lambd=0.5) -> Tensor", &ShapeAttrs::p),
+  finish(r.op("hardshrink(Tensor input, float lambd=0.5) -> Tensor", &CurveAttrs::p),
          "input where it is further than lambd from 0, else 0.", infer_floating,
          kFunction | kMethod | kNnFunctional)
       .grad("input", shaped_grad<"shrink_backward", 1>);
-  finish(r.op("softshrink(Tensor input, float lambd=0.5) -> Tensor", &ShapeAttrs::p),
+  finish(r.op("softshrink(Tensor input, float lambd=0.5) -> Tensor", &CurveAttrs::p),
          "input moved by lambd towards 0, 0 where it is nearer.", infer_shrink, kNnFunctional)
       .grad("input", shaped_grad<"shrink_backward", 1>);
   finish(r.op("prelu_of(Tensor input, Tensor weight) -> Tensor"),
@@ -109,15 +109,15 @@ void define_forward(OpRegistry& r) {
 
 void define_piecewise(OpRegistry& r) {
   define_forward(r);
-  finish(r.op("threshold_backward(Tensor grad, Tensor input, float threshold) -> Tensor", &ShapeAttrs::p),
+  finish(r.op("threshold_backward(Tensor grad, Tensor input, float threshold) -> Tensor", &CurveAttrs::p),
          "grad where input is above threshold, else 0.", infer_broadcast, kHidden)
       .grad("input", backward_grad<"threshold_backward", 1>);
   finish(
-      r.op("leaky_relu_backward(Tensor grad, Tensor input, float negative_slope) -> Tensor", &ShapeAttrs::p),
+      r.op("leaky_relu_backward(Tensor grad, Tensor input, float negative_slope) -> Tensor", &CurveAttrs::p),
       "grad times the derivative of leaky_relu.", infer_floating, kHidden)
       .grad("input", backward_grad<"leaky_relu_backward", 1>);
   finish(r.op("hardtanh_backward(Tensor grad, Tensor input, float min_val, float max_val) -> Tensor",
-              &ShapeAttrs::p, &ShapeAttrs::q),
+              &CurveAttrs::p, &CurveAttrs::q),
          "grad where input lies between the bounds, else 0.", infer_broadcast, kHidden)
       .grad("input", backward_grad<"hardtanh_backward", 2>);
   finish(r.op("hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
@@ -126,7 +126,7 @@ void define_piecewise(OpRegistry& r) {
   finish(r.op("hardswish_backward(Tensor grad, Tensor input) -> Tensor"),
          "grad times the derivative of hardswish.", infer_floating, kHidden)
       .grad("grad input", hardswish_backward_grad);
-  finish(r.op("shrink_backward(Tensor grad, Tensor input, float lambd) -> Tensor", &ShapeAttrs::p),
+  finish(r.op("shrink_backward(Tensor grad, Tensor input, float lambd) -> Tensor", &CurveAttrs::p),
          "grad where input is further than lambd from 0, else 0.", infer_floating, kHidden)
       .grad("input", backward_grad<"shrink_backward", 1>);
 }

@@ -11,7 +11,7 @@ namespace {
 // body<T, C>() for each float dtype makes the loop, with p and q in the compute type.
 template <class Make>
 void with_numbers(KernelContext& k, bool integers, const Make& make) {
-  const auto* a = static_cast<const ShapeAttrs*>(k.attributes);
+  const auto* a = static_cast<const CurveAttrs*>(k.attributes);
   auto body = [&]<class T>() {
     using C = compute_t<T>;
     make.template operator()<T>(static_cast<C>(a ? a->p : 0), static_cast<C>(a ? a->q : 0));

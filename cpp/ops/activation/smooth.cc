@@ -13,11 +13,11 @@ using namespace ir;
 namespace {
 
 void elu_grad(GradContext& c) {
-  const auto& a = c.attrs<ShapeAttrs>();
+  const auto& a = c.attrs<CurveAttrs>();
   c.set(0, op<"elu_backward">(c.grad(), c.input(0), a.p, a.q, a.r));
 }
 void elu_backward_grad(GradContext& c) {
-  const auto& a = c.attrs<ShapeAttrs>();
+  const auto& a = c.attrs<CurveAttrs>();
   Value x = c.input(1);
   if (c.needs(0)) c.set(0, op<"elu_backward">(c.grad(), x, a.p, a.q, a.r));
   if (c.needs(1)) {
@@ -48,11 +48,11 @@ void mish_backward_grad(GradContext& c) {
 }
 
 void softplus_grad(GradContext& c) {
-  const auto& a = c.attrs<ShapeAttrs>();
+  const auto& a = c.attrs<CurveAttrs>();
   c.set(0, op<"softplus_backward">(c.grad(), c.input(0), a.p, a.q));
 }
 void softplus_backward_grad(GradContext& c) {
-  const auto& a = c.attrs<ShapeAttrs>();
+  const auto& a = c.attrs<CurveAttrs>();
   Value x = c.input(1);
   if (c.needs(0)) c.set(0, op<"softplus_backward">(c.grad(), x, a.p, a.q));
   if (c.needs(1)) {
@@ -84,7 +84,7 @@ OpBuilder finish(OpBuilder builder, const char* doc, unsigned exposure = kHidden
 }  // namespace
 
 void define_smooth(OpRegistry& r) {
-  using A = ShapeAttrs;
+  using A = CurveAttrs;
   finish(r.op("elu_of(Tensor input, float alpha=1.0, float scale=1.0, float input_scale=1.0) -> Tensor",
               &A::p, &A::q, &A::r),
          "scale * input where it is positive, else alpha * scale * expm1(input_scale * input).")

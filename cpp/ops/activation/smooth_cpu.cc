@@ -10,7 +10,7 @@ using namespace device;
 namespace {
 
 void elu_kernel(KernelContext& k) {
-  const auto& a = k.attrs<ShapeAttrs>();
+  const auto& a = k.attrs<CurveAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C scale = C(a.q), low = C(a.p * a.q), input_scale = C(a.r);
@@ -21,7 +21,7 @@ void elu_kernel(KernelContext& k) {
   });
 }
 void elu_backward_kernel(KernelContext& k) {
-  const auto& a = k.attrs<ShapeAttrs>();
+  const auto& a = k.attrs<CurveAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C scale = C(a.q), low = C(a.p * a.q * a.r), input_scale = C(a.r);
@@ -81,7 +81,7 @@ void backward_kernel(KernelContext& k) {
 }
 
 void softplus_kernel(KernelContext& k) {
-  const auto& a = k.attrs<ShapeAttrs>();
+  const auto& a = k.attrs<CurveAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C beta = C(a.p), threshold = C(a.q);
@@ -92,7 +92,7 @@ void softplus_kernel(KernelContext& k) {
   });
 }
 void softplus_backward_kernel(KernelContext& k) {
-  const auto& a = k.attrs<ShapeAttrs>();
+  const auto& a = k.attrs<CurveAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C beta = C(a.p), threshold = C(a.q);
