@@ -31,4 +31,5 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_random(m);
   tw::py::bind_device(m);
   tw::py::bind_graph(m);
+  tw::py::bind_planner(m);
 }
