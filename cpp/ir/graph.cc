@@ -64,6 +64,12 @@ std::vector<int> mutated_inputs(const Node& node) {
   return result;
 }
 
+void check_sizes(DType dtype, const Dims& sizes) {
+  int64_t bytes = 0;
+  TW_CHECK(!__builtin_mul_overflow(numel(sizes), int64_t{size_of(dtype)}, &bytes), kValue,
+           "the number of bytes overflows 64 bits: sizes ", sizes);
+}
+
 SmallVector<Meta, 2> infer_outputs(const Node& node) {
   static_assert(sizeof(Value) == sizeof(const ValueImpl*));
   InferContext context;
@@ -73,6 +79,7 @@ SmallVector<Meta, 2> infer_outputs(const Node& node) {
   context.attributes = node.attrs.get();
   node.def->infer(context);
   SmallVector<Meta, 2> outputs = std::move(context.outputs);
+  for (const Meta& meta : outputs) check_sizes(meta.dtype, meta.sizes);
   for (int i : mutated_inputs(node)) outputs.push_back({node.inputs[i]->dtype, node.inputs[i]->sizes});
   return outputs;
 }

@@ -97,7 +97,10 @@ class Graph {
 
 // Inputs that an op writes, in order: one fresh output stands for each.
 std::vector<int> mutated_inputs(const Node& node);
-// What inference says of the outputs, those for written inputs included. Throws as the op's rule does.
+// Throws kValue unless the sizes are those of a tensor: not negative, its bytes counted by 64 bits.
+void check_sizes(DType dtype, const Dims& sizes);
+// What inference says of the outputs, those for written inputs included. Throws as the op's rule does, and
+// check_sizes.
 SmallVector<Meta, 2> infer_outputs(const Node& node);
 // The number that a random node's key holds; -1 for other ops.
 int64_t draw_of(const Node& node);

@@ -107,7 +107,7 @@ class GraphParser {
       if (!meta.sizes.empty()) lexer_.expect_symbol(',');
       meta.sizes.push_back(count("a size"));
     }
-    at_token(token, [&] { numel(meta.sizes); });
+    at_token(token, [&] { check_sizes(meta.dtype, meta.sizes); });
     return meta;
   }
 

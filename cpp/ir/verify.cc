@@ -65,6 +65,11 @@ class Verifier {
     for (const Leaf& leaf : leaves) {
       TW_VERIFY(leaf.value, kind, " \"", leaf.name, "\" has no value");
       TW_VERIFY(!leaf.value->node, kind, " \"", leaf.name, "\" is made by a node");
+      try {
+        check_sizes(leaf.value->dtype, leaf.value->sizes);
+      } catch (const Error& error) {
+        fail(kind, " \"", leaf.name, "\": ", error.what());
+      }
       TW_VERIFY(defined_.insert(leaf.value.get()).second, kind, " \"", leaf.name,
                 "\" is there a second time");
     }

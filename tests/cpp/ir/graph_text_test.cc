@@ -193,6 +193,7 @@ TEST(errors_say_where_and_what) {
                 "line 4, column 18: the number of elements");
   check_refused(with("  assign %0 = %0"), "a variable is wanted, got \"%0\"");
   check_refused(with("  %99999999999 = neg(%0) : float32[2, 3]"), "a number below 2147483648");
+  check_refused(with("  input %1 \"y\" : float64[2305843009213693952]"), "the number of bytes overflows");
   check_refused(with("") + "graph", "the end is wanted, got \"graph\"");
 }
 

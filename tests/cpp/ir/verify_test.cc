@@ -63,6 +63,10 @@ TEST(leaves_are_values_without_a_node_each_once) {
   check_broken("input \"x\" is made by a node", [](Graph& g) { g.inputs[0].value = g.nodes[0]->outputs[0]; });
   check_broken("variable \"w\" is there a second time",
                [](Graph& g) { g.variables[1].value = g.variables[0].value; });
+  check_broken("input \"x\": sizes must not be negative",
+               [](Graph& g) { g.inputs[0].value->sizes = {2, -3}; });
+  check_broken("input \"x\": the number of bytes overflows",
+               [](Graph& g) { g.inputs[0].value->sizes = {int64_t{1} << 61, 3}; });
 }
 
 TEST(inputs_follow_the_schema) {
