@@ -2,6 +2,7 @@
 
 #include "base/philox.h"
 #include "device/backend.h"
+#include "eager/evaluator.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
@@ -92,6 +93,7 @@ void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, s
 
 void initialize() {
   static EagerEmitter emitter;
+  static EagerEvaluator evaluator;
   static device::KernelTable table;
   static bool done = false;
   if (done) return;
@@ -100,6 +102,7 @@ void initialize() {
   ops::register_cpu_kernels(table);
   device::set_cpu_kernels(&table);
   ir::Emitter::set_default(&emitter);
+  ir::Evaluator::set_current(&evaluator);
   for (const auto& def : ir::registry().all()) {
     g_kernels.push_back(table.find(def->name()));
     TW_CHECK(def->infer || def->expand, kInternal, def->name(), ": the op has no inference rule");

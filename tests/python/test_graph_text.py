@@ -61,7 +61,7 @@ def test_a_broken_graph_names_the_node():
 @pytest.mark.parametrize(
     ("setting", "printed"),
     [
-        ("after_all", ["identity", "algebraic", "common_subexpressions", "dead_code"]),
+        ("after_all", ["identity", "constant_folding", "algebraic", "common_subexpressions", "dead_code"]),
         ("dead_code,identity", ["identity", "dead_code"]),
         ("", []),
     ],

@@ -18,13 +18,11 @@
 //   x * 0 (NaN, infinities, -0.0), x - x and x / x (the same), (a + b) - b of floats (rounding),
 //   x * 1 of complex values (an infinite part times 0 is NaN), x / c as x * (1 / c) (rounding twice)
 #include <cmath>
-#include <optional>
-#include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "passes/replacements.h"
 #include "passes/simplify/simplify.h"
+#include "passes/uniform.h"
 
 namespace tw::passes {
 
@@ -32,34 +30,6 @@ namespace {
 
 using ir::Node;
 using ir::Value;
-
-// The number that all elements of a value equal, where that is known.
-class Uniform {
- public:
-  explicit Uniform(ir::Graph& graph) : by_id_(graph.number()) {}
-
-  const std::optional<Scalar>& of(const Value& value) const { return by_id_[ir::graph_value(value).id]; }
-
-  // To be called for every node in order.
-  void learn(const Node& node) {
-    static const std::unordered_set<std::string_view> kMoves = {
-        "expand", "reshape",   "view",    "squeeze", "unsqueeze",
-        "clone",  "transpose", "permute", "slice",   "select"};
-    if (node.outputs.size() != 1) return;
-    std::optional<Scalar>& known = by_id_[node.outputs[0]->id];
-    if (node.def->schema.name == "full") {
-      if (node.lifted.empty())
-        known = std::get<Scalar>(ir::read_attr(node.def->schema.params[1].field, node.attrs.get()));
-    } else if (node.def->schema.name == "zero") {
-      known = Scalar(0);
-    } else if (node.inputs.size() == 1 && of(node.inputs[0]) && kMoves.contains(node.def->schema.name)) {
-      known = of(node.inputs[0]);
-    }
-  }
-
- private:
-  std::vector<std::optional<Scalar>> by_id_;
-};
 
 class Algebra {
  public:

@@ -6,9 +6,8 @@ namespace tw::passes {
 
 std::span<const Pass> simplify_passes() {
   static constexpr Pass kPasses[] = {
-      {"identity", remove_identities},
-      {"algebraic", simplify_algebra},
-      {"common_subexpressions", share_common_subexpressions},
+      {"identity", remove_identities}, {"constant_folding", fold_constants},
+      {"algebraic", simplify_algebra}, {"common_subexpressions", share_common_subexpressions},
       {"dead_code", remove_dead_code},
   };
   return kPasses;

@@ -7,6 +7,7 @@
 namespace tw::passes {
 
 void remove_identities(ir::Graph& graph);
+void fold_constants(ir::Graph& graph);
 void simplify_algebra(ir::Graph& graph);
 void share_common_subexpressions(ir::Graph& graph);
 void remove_dead_code(ir::Graph& graph);

@@ -1,0 +1,23 @@
+#include "eager/evaluator.h"
+
+#include "eager/dispatch.h"
+
+namespace tw::eager {
+
+std::optional<Scalar> EagerEvaluator::evaluate(const ir::Node& node, std::span<const Scalar> inputs) {
+  if (!has_kernel(*node.def)) return std::nullopt;
+  ir::Values operands;
+  for (size_t i = 0; i < inputs.size(); i++)
+    operands.push_back(scalar_tensor(inputs[i], node.inputs[i]->dtype));
+  Tensor output = empty({}, node.outputs[0]->dtype);
+  ir::Meta meta{output->dtype, output->sizes};
+  try {
+    launch(*node.def, {operands.begin(), operands.size()}, {node.starts.begin(), node.starts.size()},
+           node.attrs.get(), {&meta, 1}, {&output, 1});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return item(*output);
+}
+
+}  // namespace tw::eager

@@ -1,0 +1,22 @@
+// Computes ops while a graph is compiled. Passes reach no kernels: whoever has them supplies an Evaluator.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "ir/graph.h"
+
+namespace tw::ir {
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  // The single element of the single output of `node`, 0-dim like its inputs, whose elements are `inputs`.
+  // None where that has to be left to the run: there is no kernel, or it fails.
+  virtual std::optional<Scalar> evaluate(const Node& node, std::span<const Scalar> inputs) = 0;
+
+  static Evaluator* current();  // null before one is set
+  static void set_current(Evaluator* evaluator);
+};
+
+}  // namespace tw::ir
