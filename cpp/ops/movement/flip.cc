@@ -39,9 +39,11 @@ void infer_pad(InferContext& c) {
            "pad: an even number of pads, at most ", 2 * sizes.size(), ", is wanted, got ", pad);
   for (size_t i = 0; i < pad.size() / 2; i++) {
     int64_t& size = sizes[sizes.size() - 1 - i];
-    TW_CHECK(size + pad[2 * i] + pad[2 * i + 1] >= 0, kRuntime, "pad: pads ", pad,
-             " leave a negative size of shape ", c.in(0).sizes);
-    size += pad[2 * i] + pad[2 * i + 1];
+    int64_t more = 0;
+    TW_CHECK(!__builtin_add_overflow(pad[2 * i], pad[2 * i + 1], &more) &&
+                 !__builtin_add_overflow(size, more, &size),
+             kRuntime, "pad: pads ", pad, " make shape ", c.in(0).sizes, " too large");
+    TW_CHECK(size >= 0, kRuntime, "pad: pads ", pad, " leave a negative size of shape ", c.in(0).sizes);
   }
   c.output(c.in(0).dtype, sizes);
 }

@@ -19,7 +19,7 @@ Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t size) {
   auto clamp = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
   start = clamp(start);
   end = std::max(clamp(end), start);
-  return {start, (end - start + step - 1) / step};
+  return {start, end > start ? (end - start - 1) / step + 1 : 0};
 }
 
 void infer_slice(InferContext& c) {
@@ -35,7 +35,8 @@ bool view_slice(const Geometry& input, const void* attrs, Geometry* output) {
   const auto& a = *static_cast<const SliceAttrs*>(attrs);
   int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(input.sizes.size()), "slice");
   output->strides = input.strides;
-  output->strides[dim] *= a.step;
+  // A step that leaves one element may be any; the stride over it is never followed.
+  (void)__builtin_mul_overflow(output->strides[dim], a.step, &output->strides[dim]);
   output->offset =
       input.offset + clamp_range(a.start, a.end, a.step, input.sizes[dim]).start * input.strides[dim];
   return true;
@@ -50,6 +51,7 @@ void infer_slice_scatter(InferContext& c) {
   const auto& a = c.attrs<SliceScatterAttrs>();
   Dims window = a.input_size;
   TW_CHECK(!window.empty(), kIndex, c.op, ": a 0-dim tensor cannot be sliced");
+  numel(window);  // refuses negative sizes
   int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(window.size()), c.op);
   window[dim] = clamp_range(a.start, a.end, a.step, window[dim]).count;
   TW_CHECK(c.in(0).sizes == window, kRuntime, c.op, ": grad of shape ", window, " is wanted, got ",
@@ -105,6 +107,7 @@ void infer_select_scatter(InferContext& c) {
   const auto& a = c.attrs<SelectScatterAttrs>();
   Dims plane = a.input_size;
   TW_CHECK(!plane.empty(), kIndex, c.op, ": a 0-dim tensor has nothing to select from");
+  numel(plane);  // refuses negative sizes
   int64_t dim = wrap_dim(a.dim, static_cast<int64_t>(plane.size()), c.op);
   wrap_index(a.index, plane[dim], dim);
   plane.erase(plane.begin() + dim);

@@ -23,7 +23,7 @@ void slice_scatter_kernel(KernelContext& k) {
   int64_t dim = wrap_dim(a.dim, k.out().rank(), k.op), size = k.out().size(dim);
   Dims strides = *k.out().strides;
   int64_t start = std::clamp<int64_t>(a.start < 0 ? a.start + size : a.start, 0, size) * strides[dim];
-  strides[dim] *= a.step;
+  (void)__builtin_mul_overflow(strides[dim], a.step, &strides[dim]);
   copy_into_window(k, *k.in(0).sizes, strides, start);
 }
 

@@ -122,7 +122,7 @@ Geometry windows(const Dims& sizes, const Dims& strides, const UnfoldAttrs& a) {
   Geometry g{sizes, strides, 0};
   if (rank) {
     g.sizes[dim] = (length - a.size) / a.step + 1;
-    g.strides[dim] = strides[dim] * a.step;
+    (void)__builtin_mul_overflow(strides[dim], a.step, &g.strides[dim]);
   }
   g.sizes.push_back(a.size);
   g.strides.push_back(rank ? strides[dim] : 1);

@@ -60,7 +60,14 @@ def test_negative_pads_crop():
 
 
 @pytest.mark.parametrize(
-    "pad, mode", [((3, 0), "reflect"), ((4, 0), "circular"), ((1,), "constant"), ((-4, -4), "constant")]
+    "pad, mode",
+    [
+        ((3, 0), "reflect"),
+        ((4, 0), "circular"),
+        ((1,), "constant"),
+        ((-4, -4), "constant"),
+        ((2**63 - 1, 1), "constant"),
+    ],
 )
 def test_pads_that_do_not_fit_are_refused(pad, mode):
     with pytest.raises((ValueError, RuntimeError), match="pad"):

@@ -17,6 +17,16 @@ def test_slice_and_its_gradient():
     check(ops.slice_scatter_zeros, scatter, [sample((5, 3), [5, 7], 1, 1, 6, 2), sample((2, 7), [5, 7], 0, 3, 5, 1)])
 
 
+def test_a_step_past_the_end_leaves_the_first_element():
+    huge = 2**63 - 1
+    x = tw.arange(6.0, requires_grad=True)
+    assert x[1::huge].tolist() == [1.0]
+    assert x[6::huge].tolist() == []
+    x[1::huge].sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert x.unfold(0, 2, huge).tolist() == [[0.0, 1.0]]
+
+
 def test_the_gradient_of_select():
     def scatter(grad, size, dim, index):
         result = np.zeros(size)
