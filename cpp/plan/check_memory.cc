@@ -25,6 +25,7 @@ class Sharing {
       : plan_(plan), writers_(writers), footprints_(footprints), order_(plan) {}
 
   void check() {
+    check_leaves();
     for (size_t a = 0; a < plan_.actors.size(); a++)
       for (const Footprint::Read& read : footprints_[a].reads) check_read(static_cast<int>(a), read);
     for (size_t s = 0; s < plan_.segments.size(); s++) {
@@ -37,6 +38,20 @@ class Sharing {
 
  private:
   const std::string& name(int actor) const { return plan_.actors[actor].name; }
+
+  // What stands in a bound segment when the run begins has one name.
+  void check_leaves() const {
+    std::vector<int> leaves(plan_.segments.size(), -1);
+    for (size_t v = 0; v < plan_.values.size(); v++) {
+      const Value& value = plan_.values[v];
+      if (value.storage >= 0 || value.reg >= 0 || writers_[v] >= 0) continue;
+      if (plan_.segments[value.segment].kind == SegmentKind::kArena) continue;
+      int& leaf = leaves[value.segment];
+      TW_CHECK(leaf == -1, kValue, "plan: segment ", value.segment, " begins with value ", leaf,
+               " and with value ", v);
+      leaf = static_cast<int>(v);
+    }
+  }
 
   void check_read(int reader, const Footprint::Read& read) {
     const Value& v = plan_.values[read.value];

@@ -182,6 +182,8 @@ void check_launch(const Plan& plan, const Actor& actor, const Launch& launch) {
   TW_CHECK(inside(launch.module, plan.strings.size()) && inside(launch.origin, plan.strings.size()), kValue,
            launch.op, ": there are no strings ", launch.module, " and ", launch.origin);
   TW_CHECK(launch.node >= -1, kValue, launch.op, ": there is no node ", launch.node);
+  TW_CHECK(actor.kind != ActorKind::kHostInput || (launch.lifted.empty() && launch.draw == -1), kValue,
+           launch.op, ": a host input runs ahead of the steps, so it has neither numbers nor draws");
   int64_t draws = launch.draw < 0 ? 0 : actor.draws * (actor.rate - 1);
   TW_CHECK(launch.draw == -1 || (launch.draw >= 0 && launch.draw < plan.draws - draws), kValue, launch.op,
            ": the step has ", plan.draws, " draws, got ", launch.draw);

@@ -22,7 +22,7 @@ std::string where(const plan::Plan& plan, const plan::Launch& launch) {
 }  // namespace
 
 Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std::vector<char*>& arenas)
-    : plan_(plan), actor_(plan.actors[actor]), bases_(arenas) {
+    : plan_(plan), number_(actor), actor_(plan.actors[actor]), bases_(arenas) {
   size_t operands = 0;
   for (const plan::Launch& launch : actor_.launches) operands += launch.inputs.size() + launch.outputs.size();
   operands_.reserve(operands);  // contexts keep pointers into it
@@ -131,20 +131,44 @@ void Chain::move(int64_t firing) {
   }
 }
 
-void Chain::fire(int64_t firing) {
+// Everything that a firing needs but its launches; returns the mask of those that run.
+unsigned Chain::prepare(int64_t firing) {
   int phase = static_cast<int>(firing % actor_.rate);
+  if (!moving_.empty()) move(firing);
+  for (const Key& key : keys_) *key.key = {seed_, first_draw_ + key.draw + phase * actor_.draws};
   unsigned mask = 0;
   if (phase == 0) mask |= kFirst;
   if (phase == actor_.rate - 1) mask |= kLast;
-  if (mask == 0) mask = kMiddle;
-  if (!moving_.empty()) move(firing);
-  for (const Key& key : keys_) *key.key = {seed_, first_draw_ + key.draw + phase * actor_.draws};
+  return mask ? mask : kMiddle;
+}
+
+void Chain::rethrow(const Error& error) const {
+  throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
+}
+
+void Chain::fire(int64_t firing) {
+  unsigned mask = prepare(firing);
   Entry* const end = entries_.data() + entries_.size();
   try {
     for (at_ = entries_.data(); at_ != end; at_++)
       if (at_->phases & mask) at_->kernel(at_->context);
   } catch (const Error& error) {
-    throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
+    rethrow(error);
+  }
+}
+
+void Chain::fire(int64_t firing, Observer& observer) {
+  unsigned mask = prepare(firing);
+  Entry* const end = entries_.data() + entries_.size();
+  try {
+    for (at_ = entries_.data(); at_ != end; at_++) {
+      if (!(at_->phases & mask)) continue;
+      int64_t begin_ns = now_ns();
+      at_->kernel(at_->context);
+      observer.launched(number_, firing, static_cast<int>(position()), begin_ns, now_ns());
+    }
+  } catch (const Error& error) {
+    rethrow(error);
   }
 }
 
@@ -155,6 +179,10 @@ bool Chain::failed_in_commit() const {
 
 void Chain::cancel() {
   for (const auto& kernel : kernels_) kernel->cancel();
+}
+
+void Chain::rewind(int64_t firings) {
+  for (const auto& kernel : kernels_) kernel->rewind(firings);
 }
 
 }  // namespace tw::runtime

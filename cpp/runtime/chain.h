@@ -2,13 +2,14 @@
 // calls.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "base/philox.h"
 #include "runtime/bindings.h"
 #include "runtime/kernel_source.h"
+#include "runtime/observer.h"
 
 namespace tw::runtime {
 
@@ -25,11 +26,14 @@ class Chain {
   // Runs firing `firing` (counted over all steps). A tw::Error gets the module and the user's line of its
   // launch; any exception leaves position() at the launch.
   void fire(int64_t firing);
+  // The same, and reports every launch.
+  void fire(int64_t firing, Observer& observer);
 
   size_t position() const { return static_cast<size_t>(at_ - entries_.data()); }
   // The last firing threw in the part that writes variables.
   bool failed_in_commit() const;
   void cancel();
+  void rewind(int64_t firings);
 
  private:
   struct Entry {
@@ -71,8 +75,11 @@ class Chain {
   void place(void** data, int value, const std::vector<char*>& arenas,
              std::vector<std::vector<Patch>>& by_segment);
   void move(int64_t firing);
+  unsigned prepare(int64_t firing);
+  [[noreturn]] void rethrow(const Error& error) const;
 
   const plan::Plan& plan_;
+  const int number_;
   const plan::Actor& actor_;
   std::vector<Entry> entries_;
   Entry* at_ = nullptr;

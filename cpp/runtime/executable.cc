@@ -4,6 +4,7 @@
 #include "device/backend.h"
 #include "plan/check.h"
 #include "runtime/chain.h"
+#include "runtime/engine.h"
 
 namespace tw::runtime {
 
@@ -14,22 +15,38 @@ plan::Plan checked(plan::Plan plan) {
   return plan;
 }
 
+Options checked(const Options& options) {
+  TW_CHECK(options.steps_in_flight >= 1 && options.workers >= 0, kValue,
+           "run: at least one step in flight is wanted and no negative number of workers, got ",
+           options.steps_in_flight, " and ", options.workers);
+  return options;
+}
+
 }  // namespace
 
 Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
-    : plan_(checked(std::move(plan))), options_(options), layout_(plan_), finished_(options.steps_in_flight) {
-  TW_CHECK(plan_.actors.size() == 1, kNotImplemented, "run: plans of several actors have no workers yet");
+    : plan_(checked(std::move(plan))),
+      options_(checked(options)),
+      layout_(plan_),
+      finished_(options.steps_in_flight) {
   allocate_arenas();
   try {
     for (size_t i = 0; i < plan_.actors.size(); i++)
       chains_.push_back(std::make_unique<Chain>(plan_, static_cast<int>(i), source, bases_));
+    bool alone = plan_.actors.size() == 1 && plan_.actors[0].kind == plan::ActorKind::kChain &&
+                 plan_.registers.empty();
+    if (!alone)
+      engine_ = std::make_unique<Engine>(
+          plan_, chains_, EngineOptions{options.steps_in_flight, options.workers, options.observer});
   } catch (...) {
+    chains_.clear();
     free_arenas();
     throw;
   }
 }
 
 Executable::~Executable() {
+  engine_.reset();
   chains_.clear();
   free_arenas();
 }
@@ -60,53 +77,56 @@ int64_t Executable::arena_bytes() const {
   return total;
 }
 
-int Executable::thread_count() const { return 0; }
+int Executable::thread_count() const { return engine_ ? engine_->thread_count() : 0; }
 
 void Executable::run_here(const Bindings& bindings) {
   layout_.fill(bindings, &step_);
   Chain& chain = *chains_[0];
   chain.bind(step_);
-  for (int i = 0; i < plan_.actors[0].rate; i++) chain.fire(i);
-}
-
-void Executable::run(const Bindings& bindings) {
-  std::lock_guard lock(mutex_);
-  run_here(bindings);
-}
-
-Run Executable::start(const Bindings& bindings) { return start_here(bindings); }
-
-Run Executable::start_here(const Bindings& bindings) {
-  std::lock_guard lock(mutex_);
-  Finished& place = finished_[steps_ % finished_.size()];
-  if (place.error && !place.seen) {
-    place.seen = true;
-    std::rethrow_exception(place.error);
+  for (int i = 0; i < plan_.actors[0].rate; i++) {
+    if (options_.observer)
+      chain.fire(i, *options_.observer);
+    else
+      chain.fire(i);
   }
-  place = {};
+}
+
+int64_t Executable::start_here(const Bindings& bindings) {
+  std::lock_guard lock(finished_.mutex);
+  Step& step = finished_.at(next_step_);
+  StepRing::throw_news(step);
+  step.failure = nullptr;
+  step.touched = false;
   try {
     run_here(bindings);
   } catch (...) {
-    place = {std::current_exception(), chains_[0]->failed_in_commit(), false};
+    step.failure = std::make_shared<Failure>(std::current_exception());
+    step.touched = chains_[0]->failed_in_commit();
   }
-  return Run(this, steps_++);
+  return step.number = next_step_++;
 }
 
-bool Run::done() const { return true; }
-
-void Run::wait() {
-  std::lock_guard lock(executable_->mutex_);
-  auto& finished = executable_->finished_;
-  if (executable_->steps_ - step_ > static_cast<int64_t>(finished.size()))
-    return;  // reported by a later start
-  auto& place = finished[step_ % finished.size()];
-  place.seen = true;
-  if (place.error) std::rethrow_exception(place.error);
+void Executable::run(const Bindings& bindings) {
+  if (engine_) return wait(engine_->start(bindings, layout_));
+  std::lock_guard lock(finished_.mutex);
+  run_here(bindings);
 }
 
-bool Run::touched_variables() const {
-  std::lock_guard lock(executable_->mutex_);
-  return executable_->finished_[step_ % executable_->finished_.size()].touched;
+Run Executable::start(const Bindings& bindings) {
+  return Run(this, engine_ ? engine_->start(bindings, layout_) : start_here(bindings));
 }
+
+StepRing& Executable::steps() { return engine_ ? engine_->steps : finished_; }
+
+void Executable::wait(int64_t step) {
+  if (engine_)
+    engine_->wait(step);
+  else
+    finished_.wait(step, 0);
+}
+
+void Run::wait() { executable_->wait(step_); }
+bool Run::done() const { return executable_->steps().done(step_); }
+bool Run::touched_variables() const { return executable_->steps().touched(step_); }
 
 }  // namespace tw::runtime

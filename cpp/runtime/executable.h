@@ -2,18 +2,20 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
-#include "runtime/bindings.h"
 #include "runtime/kernel_source.h"
+#include "runtime/steps.h"
 
 namespace tw::runtime {
 
 class Chain;
+class Engine;
+class Observer;
 
 struct Options {
-  int steps_in_flight = 4;  // how many runs may have started and not be done
-  int workers = 0;          // threads that run chains; 0: as many as streams and usable cores allow
+  int steps_in_flight = 4;       // how many runs may have started and not be done
+  int workers = 0;               // threads that run chains; 0: as many as streams and usable cores allow
+  Observer* observer = nullptr;  // sees every launch and firing; must outlive the executable
 };
 
 class Executable;
@@ -68,7 +70,9 @@ class Executable {
   void allocate_arenas();
   void free_arenas();
   void run_here(const Bindings& bindings);
-  Run start_here(const Bindings& bindings);
+  int64_t start_here(const Bindings& bindings);
+  void wait(int64_t step);
+  StepRing& steps();
 
   plan::Plan plan_;
   Options options_;
@@ -76,16 +80,12 @@ class Executable {
   std::vector<Arena> arenas_;
   std::vector<char*> bases_;  // of arenas, by segment
   std::vector<std::unique_ptr<Chain>> chains_;
+  std::unique_ptr<Engine> engine_;  // null: one chain, run by the caller
 
-  // Runs on the caller's thread.
-  struct Finished {
-    std::exception_ptr error;
-    bool touched = false, seen = true;
-  };
-  std::mutex mutex_;
+  // Of a chain that the caller runs.
+  StepRing finished_;
   StepBindings step_;
-  int64_t steps_ = 0, firings_ = 0;
-  std::vector<Finished> finished_;  // the last steps_in_flight steps
+  int64_t next_step_ = 0;
 };
 
 }  // namespace tw::runtime

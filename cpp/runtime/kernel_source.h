@@ -21,6 +21,9 @@ class LaunchKernel {
   // error. Comes at any time after the executable was made, possibly when nothing runs, and for that run
   // only.
   virtual void cancel() {}
+  // To a host input after a failure: what the last `firings` firings gave was thrown away before anybody read
+  // it.
+  virtual void rewind(int64_t firings) { static_cast<void>(firings); }
 
   device::Kernel kernel = nullptr;
   void* attributes = nullptr;

@@ -1,0 +1,198 @@
+#include "runtime/engine.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "device/cpu/limits.h"
+
+namespace tw::runtime {
+
+namespace {
+
+// Looks at a mailbox before sleeping, when there is a core for every thread that looks.
+constexpr int kSpins = 100;
+
+bool is_host(plan::StreamKind kind) {
+  return kind == plan::StreamKind::kHostInput || kind == plan::StreamKind::kHostOutput;
+}
+
+}  // namespace
+
+Engine::Engine(const plan::Plan& plan, const std::vector<std::unique_ptr<Chain>>& chains,
+               const EngineOptions& options)
+    : steps(options.steps_in_flight),
+      plan_(plan),
+      observer_(options.observer),
+      actors_(plan.actors.size()),
+      process_(getpid()) {
+  for (const plan::Edge& edge : plan::edges_of(plan)) {
+    int number = static_cast<int>(edges_.size());
+    edges_.push_back({edge});
+    actors_[edge.consumer].inputs.push_back(number);
+    actors_[edge.producer].outputs.push_back(number);
+  }
+  for (size_t a = 0; a < actors_.size(); a++) {
+    actors_[a].number = static_cast<int>(a);
+    actors_[a].plan = &plan.actors[a];
+    actors_[a].chain = chains[a].get();
+    counted_actors_ += plan.actors[a].kind != plan::ActorKind::kHostInput;
+  }
+  make_workers(options.workers);
+  reset();
+  start_threads();
+}
+
+// Streams that run chains go round the chain workers; host streams have a worker each. Returns how many there
+// are.
+int Engine::place_streams(int limit) {
+  int chains = 0;
+  for (const plan::Stream& stream : plan_.streams) chains += !is_host(stream.kind);
+  int cores = device::usable_cores();
+  chain_workers_ = std::min(chains, limit > 0 ? limit : cores);
+  spins_ = chain_workers_ <= cores ? kSpins : 0;
+  int next_chain = 0, workers = chain_workers_;
+  for (const plan::Stream& stream : plan_.streams)
+    worker_of_stream_.push_back(is_host(stream.kind) ? workers++
+                                                     : next_chain++ % std::max(chain_workers_, 1));
+  return workers;
+}
+
+void Engine::make_workers(int limit) {
+  int count = place_streams(limit);
+  auto worker_of = [&](int actor) { return worker_of_stream_[plan_.actors[actor].stream]; };
+  // Steps in flight, a stop and a quit, and for every register at most as many messages as it has slots.
+  std::vector<size_t> most(count, steps.size() + 2);
+  for (const EdgeState& state : edges_) {
+    size_t slots = plan_.registers[state.edge.reg].slots;
+    most[worker_of(state.edge.consumer)] += slots;
+    most[worker_of(state.edge.producer)] += slots;
+  }
+  for (int w = 0; w < count; w++) workers_.push_back(std::make_unique<Worker>(*this, w, most[w]));
+  for (ActorState& actor : actors_) workers_[worker_of(actor.number)]->add(&actor);
+}
+
+// Chains of a single stream, with nothing of the host beside them, run on the caller's thread.
+void Engine::start_threads() {
+  if (workers_.size() == 1 && chain_workers_ == 1) return;
+  try {
+    for (size_t w = 0; w < workers_.size(); w++) {
+      int spins = static_cast<int>(w) < chain_workers_ ? spins_ : 0;
+      threads_.push_back(
+          std::make_unique<std::thread>([worker = workers_[w].get(), spins] { worker->run(spins); }));
+      pthread_setname_np(threads_.back()->native_handle(), spins || w == 0 ? "tw-worker" : "tw-host");
+    }
+  } catch (...) {
+    for (size_t w = 0; w < threads_.size(); w++) {
+      workers_[w]->mailbox.push(kQuitMessage);
+      threads_[w]->join();
+    }
+    throw;
+  }
+}
+
+Engine::~Engine() {
+  if (threads_.empty()) return;
+  if (getpid() != process_) {  // the threads are the parent's
+    for (auto& thread : threads_) static_cast<void>(thread.release());
+    return;
+  }
+  stop_all(std::make_exception_ptr(
+      Error(ErrorKind::kRuntime, "run: the executable was destroyed before the end")));
+  {
+    std::unique_lock lock(steps.mutex);
+    resumed_.wait(lock, [&] { return !stopping_; });
+  }
+  for (auto& worker : workers_) worker->mailbox.push(kQuitMessage);
+  for (auto& thread : threads_) thread->join();
+}
+
+// The place that the next step takes, when the step that had it is done and its error is known to somebody.
+Step& Engine::place_for_next(std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    resumed_.wait(lock, [&] { return !stopping_; });
+    Step& step = steps.at(next_step_);
+    if (step.done()) {
+      StepRing::throw_news(step);
+      return step;
+    }
+    lock.unlock();
+    step.wait(0);
+    lock.lock();
+  }
+}
+
+int64_t Engine::start(const Bindings& bindings, const BindingLayout& layout) {
+  TW_CHECK(threads_.empty() || getpid() == process_, kRuntime,
+           "run: the workers of this executable are in the process that was forked");
+  std::unique_lock lock(steps.mutex);
+  Step& step = place_for_next(lock);
+  layout.fill(bindings, &step.bindings);
+  step.failure = nullptr;
+  step.touched = false;
+  step.remaining = counted_actors_;
+  step.state = Step::kRuns;
+  int64_t number = step.number = next_step_++;
+  for (auto& worker : workers_) worker->mailbox.push(kStepMessage);
+  lock.unlock();
+  if (threads_.empty()) {
+    std::lock_guard caller(caller_mutex_);
+    workers_[0]->run_until_idle();
+  }
+  return number;
+}
+
+void Engine::actor_done(int64_t number) {
+  Step& step = steps.at(number);
+  if (step.remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) step.finish();
+}
+
+void Engine::fail(int64_t number, std::exception_ptr error, bool touched) {
+  if (touched) steps.at(number).touched.store(true, std::memory_order_relaxed);
+  stop_all(std::move(error));
+}
+
+void Engine::stop_all(std::exception_ptr cause) {
+  {
+    std::lock_guard lock(steps.mutex);
+    if (stopping_) return;  // the first cause counts
+    stopping_ = true;
+    cause_ = std::make_shared<Failure>(std::move(cause));
+    for (auto& worker : workers_) worker->mailbox.push(kStopMessage);
+  }
+  // The caller is a worker that has not stopped yet, or the destructor: no other run begins meanwhile.
+  for (ActorState& actor : actors_)
+    if (actor.plan->kind != plan::ActorKind::kChain) actor.chain->cancel();
+}
+
+void Engine::stop_here() {
+  std::unique_lock lock(steps.mutex);
+  uint64_t stop = stops_;
+  if (++stopped_ < static_cast<int>(workers_.size())) {
+    resumed_.wait(lock, [&] { return stops_ != stop; });
+    return;
+  }
+  reset();
+  for (Step& step : steps.all()) {
+    if (step.done()) continue;
+    step.failure = cause_;
+    step.finish();
+  }
+  cause_ = nullptr;
+  stopped_ = 0;
+  stopping_ = false;
+  stops_++;
+  resumed_.notify_all();
+}
+
+void Engine::reset() {
+  for (auto& worker : workers_) worker->reset(next_step_);
+  for (EdgeState& state : edges_) {
+    const plan::Register& reg = plan_.registers[state.edge.reg];
+    state.data = reg.initial;
+    state.free = reg.slots - reg.initial;
+  }
+}
+
+}  // namespace tw::runtime

@@ -1,0 +1,165 @@
+#include "runtime/worker.h"
+
+#include "runtime/engine.h"
+
+namespace tw::runtime {
+
+void Worker::run(int spins) {
+  for (;;) {
+    uint32_t message;
+    while (mailbox.pop(&message))
+      if (!handle(message)) return;
+    if (ready_count_ > 0)
+      fire(*next());
+    else
+      mailbox.wait(spins);
+  }
+}
+
+void Worker::run_until_idle() {
+  for (;;) {
+    uint32_t message;
+    while (mailbox.pop(&message)) handle(message);
+    if (ready_count_ == 0) return;
+    fire(*next());
+  }
+}
+
+bool Worker::handle(uint32_t message) {
+  if (message == kQuitMessage) return false;
+  if (message == kStopMessage)
+    engine_.stop_here();
+  else if (message == kStepMessage)
+    begin_step();
+  else
+    deliver(message);
+  return true;
+}
+
+void Worker::begin_step() {
+  steps_++;
+  awake_ = true;
+  for (ActorState* actor : actors_) {
+    if (actor->held && actor->firing / actor->plan->rate < steps_)
+      failed(*actor, std::exchange(actor->held, nullptr));
+    else
+      consider(*actor);
+  }
+}
+
+void Worker::deliver(uint32_t message) {
+  Engine::EdgeState& state = engine_.edges_[message / 2];
+  if (message % 2 == 0) {
+    state.data++;
+    consider(engine_.actors_[state.edge.consumer]);
+  } else {
+    state.free++;
+    consider(engine_.actors_[state.edge.producer]);
+  }
+}
+
+void Worker::send(uint32_t message, int actor) {
+  int worker = engine_.worker_of_stream_[engine_.plan_.actors[actor].stream];
+  if (worker == number_)
+    deliver(message);
+  else
+    engine_.workers_[worker]->mailbox.push(message);
+}
+
+bool Worker::can_fire(const ActorState& actor) const {
+  if (actor.plan->kind == plan::ActorKind::kHostInput) {
+    if (!awake_ || actor.held) return false;
+  } else if (actor.firing >= steps_ * actor.plan->rate) {
+    return false;
+  }
+  for (int e : actor.inputs)
+    if (engine_.edges_[e].data == 0) return false;
+  for (int e : actor.outputs) {
+    const Engine::EdgeState& state = engine_.edges_[e];
+    if (actor.firing % state.edge.produce_firings == 0 && state.free == 0) return false;
+  }
+  return true;
+}
+
+void Worker::consider(ActorState& actor) {
+  if (actor.listed || !can_fire(actor)) return;
+  actor.listed = true;
+  ready_[(ready_begin_ + ready_count_++) % ready_.size()] = &actor;
+}
+
+ActorState* Worker::next() {
+  ActorState* actor = ready_[ready_begin_];
+  ready_begin_ = (ready_begin_ + 1) % ready_.size();
+  ready_count_--;
+  actor->listed = false;
+  return actor;
+}
+
+void Worker::fire(ActorState& actor) {
+  int64_t step = actor.firing / actor.plan->rate;
+  bool ahead = actor.plan->kind == plan::ActorKind::kHostInput;
+  Observer* observer = engine_.observer_;
+  try {
+    if (!ahead && actor.bound_step != step) {
+      actor.chain->bind(engine_.steps.at(step).bindings);
+      actor.bound_step = step;
+    }
+    if (observer) {
+      int64_t begin_ns = now_ns();
+      actor.chain->fire(actor.firing, *observer);
+      observer->fired(actor.number, actor.firing, begin_ns, now_ns());
+    } else {
+      actor.chain->fire(actor.firing);
+    }
+  } catch (...) {
+    if (ahead && step >= steps_)
+      actor.held = std::current_exception();
+    else
+      failed(actor, std::current_exception());
+    return;
+  }
+  if (actor.plan->commit >= 0) engine_.steps.at(step).touched.store(true, std::memory_order_relaxed);
+  hand_over(actor);
+  if (!ahead && actor.firing % actor.plan->rate == 0) engine_.actor_done(step);
+  consider(actor);
+}
+
+// Tells those who wait for what this firing has written or read.
+void Worker::hand_over(ActorState& actor) {
+  int64_t begun = actor.firing++;
+  for (int e : actor.outputs) {
+    Engine::EdgeState& state = engine_.edges_[e];
+    if (begun % state.edge.produce_firings == 0) state.free--;
+    if (actor.firing % state.edge.produce_firings == 0)
+      send(2 * static_cast<uint32_t>(e), state.edge.consumer);
+  }
+  for (int e : actor.inputs) {
+    Engine::EdgeState& state = engine_.edges_[e];
+    if (actor.firing % state.edge.consume_firings != 0) continue;
+    state.data--;
+    send(2 * static_cast<uint32_t>(e) + 1, state.edge.producer);
+  }
+}
+
+void Worker::failed(ActorState& actor, std::exception_ptr error) {
+  engine_.fail(actor.firing / actor.plan->rate, std::move(error), actor.chain->failed_in_commit());
+}
+
+void Worker::reset(int64_t step) {
+  uint32_t message;
+  while (mailbox.pop(&message)) continue;
+  ready_.resize(actors_.size());
+  ready_begin_ = ready_count_ = 0;
+  steps_ = step;
+  awake_ = false;
+  for (ActorState* actor : actors_) {
+    int64_t begin = step * actor->plan->rate;
+    if (actor->firing > begin) actor->chain->rewind(actor->firing - begin);
+    actor->firing = begin;
+    actor->bound_step = -1;
+    actor->listed = false;
+    actor->held = nullptr;
+  }
+}
+
+}  // namespace tw::runtime

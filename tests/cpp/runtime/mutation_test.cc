@@ -1,0 +1,184 @@
+// Whatever field of a plan is changed, it is refused, or it runs and gives the same results: the verifier
+// misses nothing that matters. Fields that say what is computed are left alone: a plan that adds where the
+// other multiplied is as good a plan; the seal guards those.
+#include <set>
+
+#include "plan/check.h"
+#include "plan/fields.h"
+#include "plan/samples.h"
+#include "plan/text.h"
+#include "runtime/executable.h"
+#include "runtime/kernels.h"
+#include "runtime/memory.h"
+#include "test.h"
+
+namespace tw::test {
+namespace {
+
+using plan::Plan;
+
+const std::set<std::string_view> kProgram = {"op",      "attrs",   "inputs", "outputs", "starts",
+                                             "mutated", "becomes", "when",   "draw",    "draws",
+                                             "lifted",  "dtype",   "sizes"};
+
+// Of a view also: which part of the other value it shows is what a slice computes.
+const std::set<std::string_view> kView = {"offset_bytes", "advance_bytes", "strides"};
+
+// Changes of one field, tried one after the other on the plan itself.
+template <class Try>
+struct Mutator {
+  Plan& plan;
+  Try& attempt;
+
+  template <class T, class Other>
+  void set(T& field, Other value) {
+    T before = field;
+    field = static_cast<T>(value);
+    if (!(field == before)) attempt();
+    field = before;
+  }
+  template <class T>
+    requires(std::is_integral_v<T>)
+  void change(T& field) {
+    for (int64_t by : {-64, -8, -4, -1, 1, 2, 4, 8, 64}) set(field, field + by);
+    for (int64_t value : {int64_t{-1}, int64_t{0}, int64_t{1} << 20, INT64_MAX, INT64_MIN}) set(field, value);
+  }
+  template <class T>
+    requires(std::is_enum_v<T> && !std::is_same_v<T, DType>)
+  void change(T& field) {
+    for (size_t i = 0; i <= names_of(field).size(); i++) set(field, i);
+  }
+  void change(std::string& field) {
+    set(field, std::string());
+    set(field, field + "x");
+    set(field, std::string("\x01"));
+  }
+  template <class List>
+    requires requires(List& list) { list.pop_back(); } && (!std::is_same_v<List, std::string>)
+  void change(List& list) {
+    for (size_t i = 0; i < list.size(); i++) {
+      change(list[i]);
+      List before = list;
+      list.erase(list.begin() + i);
+      attempt();
+      list = before;
+      list.push_back(before[i]);
+      attempt();
+      list = before;
+    }
+    List before = list;
+    list.push_back({});
+    attempt();
+    list = before;
+  }
+  void change(DType&) {}
+  void change(plan::Lifted&) {}
+
+  template <class T>
+  void fields(T& item) {
+    plan::fields_of<T>([&](std::string_view name, auto member) {
+      if (!kProgram.count(name) && !(is_view(item) && kView.count(name))) change(item.*member);
+    });
+  }
+  static bool is_view(const plan::Value& value) { return value.storage >= 0; }
+  template <class T>
+  static bool is_view(const T&) {
+    return false;
+  }
+  template <class T>
+  void items(std::vector<T>& list) {
+    for (T& item : list) fields(item);
+  }
+  void all() {
+    fields(plan);
+    change(plan.devices);
+    items(plan.segments);
+    items(plan.streams);
+    items(plan.registers);
+    items(plan.values);
+    items(plan.actors);
+    for (plan::Actor& actor : plan.actors) items(actor.launches);
+  }
+};
+
+struct Source final : runtime::KernelSource {
+  std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override {
+    if (launch.op != "load" && launch.op != "show") return plain.bind(launch);
+    plan::Launch changed = launch;
+    changed.op = launch.op == "load" ? "fill" : "hook";
+    changed.attrs = "3";
+    return plain.bind(changed);
+  }
+  TestSource plain;
+};
+
+// Three steps, two of them in flight, with the memory that `original` wants; all that they leave outside.
+std::vector<float> results(const Plan& plan, const Plan& original) {
+  Source source;
+  runtime::Executable executable(plan, source, {.steps_in_flight = 2, .workers = 2});
+  std::vector<RunMemory> memory(3, RunMemory(original));
+  std::vector<runtime::Run> runs;
+  std::vector<float> all;
+  for (auto& m : memory) {
+    for (SegmentKind kind : {SegmentKind::kInput, SegmentKind::kVariable, SegmentKind::kConstant})
+      for (size_t i = 0; i < m.count(kind); i++)
+        for (size_t at = 0; at < m.array(kind, static_cast<int>(i)).size(); at++)
+          m.array(kind, static_cast<int>(i))[at] = static_cast<float>(at + 1);
+    // Variables are the same in all runs.
+    auto bindings = m.bindings();
+    auto variables = memory[0].bindings().variables;
+    bindings.variables = variables;
+    runs.push_back(executable.start(bindings));
+  }
+  for (auto& run : runs) run.wait();
+  for (auto& m : memory)
+    for (SegmentKind kind : {SegmentKind::kOutput, SegmentKind::kVariable})
+      for (size_t i = 0; i < m.count(kind); i++) {
+        auto& array = m.array(kind, static_cast<int>(i));
+        all.insert(all.end(), array.begin(), array.end());
+      }
+  return all;
+}
+
+void mutate(Plan plan, int least_accepted) {
+  const Plan original = plan;
+  const std::vector<float> wanted = results(plan, original);
+  int refused = 0, accepted = 0;
+  auto attempt = [&] {
+    try {
+      check_plan(plan);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kValue) fail(__FILE__, __LINE__, error.what());
+      refused++;
+      return;
+    }
+    accepted++;
+    std::vector<float> got;
+    try {
+      got = results(plan, original);
+    } catch (const Error& error) {
+      // A device that is not there is found when the arena is allocated, another interface when the run
+      // begins.
+      std::string_view reason = error.what();
+      for (const char* known : {"device", "run: the plan has"})
+        if (reason.find(known) != std::string_view::npos) return;
+      fail(__FILE__, __LINE__, std::string(error.what()) + "\n" + print_plan(plan));
+    }
+    if (got != wanted) fail(__FILE__, __LINE__, "other results from:\n" + print_plan(plan));
+  };
+  Mutator<decltype(attempt)>{plan, attempt}.all();
+  CHECK_GT(refused, 100);
+  CHECK_GE(accepted, least_accepted);
+
+  plan::seal(&plan);
+  auto is_refused = [&] { CHECK_THROWS(Error, check_plan(plan), ""); };
+  Mutator<decltype(is_refused)>{plan, is_refused}.all();
+}
+
+TEST(any_change_of_the_chain) { mutate(chain_plan(), 10); }
+TEST(any_change_of_the_pipeline) { mutate(pipeline_plan(), 10); }
+TEST(any_change_of_micro_batches) { mutate(micro_plan(), 10); }
+TEST(any_change_of_host_streams) { mutate(host_plan(), 10); }
+
+}  // namespace
+}  // namespace tw::test
