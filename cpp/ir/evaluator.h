@@ -11,8 +11,8 @@ namespace tw::ir {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // The single element of the single output of `node`, 0-dim like its inputs, whose elements are `inputs`.
-  // None where that has to be left to the run: there is no kernel, or it fails.
+  // What the only output of `node` is where all elements of input i equal inputs[i]. The op is element-wise
+  // or all of it is 0-dim. None where that has to be left to the run: there is no kernel, or it fails.
   virtual std::optional<Scalar> evaluate(const Node& node, std::span<const Scalar> inputs) = 0;
 
   static Evaluator* current();  // null before one is set

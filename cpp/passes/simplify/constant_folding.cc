@@ -5,9 +5,11 @@
 //   true_divide(%1, %2) : float32[]                         →    return %2 %4 = mul(%0, %3) : float32[8]
 //   return %4
 //
-// Only 0-dim values: gradients of means, scales and counts are full of them, and a number needs no memory.
-// The Evaluator runs the kernel that the run would, on the same numbers. Ops that draw random numbers or
-// write their inputs stay, and so does what depends on a number that is given anew in every run.
+// Only values whose elements all equal one number, known here: gradients of means, scales and counts are full
+// of them. What any op makes of 0-dim ones, and element-wise ops of all, is such a number again; a result
+// that is not 0-dim becomes an expanded number, which takes no memory. The Evaluator runs the kernel that the
+// run would. Ops that draw random numbers or write their inputs stay, and so does what depends on a number
+// that is given anew in every run.
 #include "ir/evaluator.h"
 #include "passes/simplify/simplify.h"
 #include "passes/uniform.h"
@@ -18,31 +20,56 @@ namespace {
 
 using ir::Node;
 
+bool is_elementwise(const ir::OpDef& def) {
+  if (def.schema.name == "mul") return true;  // its rule has more: it is linear in each factor
+  for (sbp::Rule rule :
+       {sbp::elementwise, sbp::elementwise_linear, sbp::elementwise_monotone, sbp::elementwise_additive})
+    if (def.sbp_rule == rule) return def.localize == nullptr;
+  return false;
+}
+
 // The numbers that the inputs are; false where the node is none to fold.
 bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>* numbers) {
   numbers->clear();
-  if (node.inputs.empty() || node.outputs.size() != 1 || node.outputs[0]->rank() != 0) return false;
-  if (node.def->random_key_offset >= 0 || node.def->mutated_params != 0 || !node.lifted.empty()) return false;
+  const ir::OpDef& def = *node.def;
+  if (node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
+  if (def.random_key_offset >= 0 || def.mutated_params != 0 || def.view) return false;
+  bool single = node.outputs[0]->rank() == 0;
   for (const ir::Value& input : node.inputs) {
-    if (!input || input->rank() != 0 || !uniform.of(input)) return false;
+    if (!input || !uniform.of(input)) return false;
+    single &= input->rank() == 0;
     numbers->push_back(*uniform.of(input));
   }
-  return true;
+  return single || is_elementwise(def);
 }
 
-// A node that makes the value of `node` out of a number, in its place.
-std::unique_ptr<Node> full_node(const Node& node, const Scalar& number) {
-  const ir::OpDef& def = ir::registry().get("full");
-  auto full = std::make_unique<Node>(def, def.defaults());
-  const ir::AttrValue values[] = {IntList{}, number, node.outputs[0]->dtype};
-  for (size_t i = 0; i < std::size(values); i++)
-    ir::write_attr(def.schema.params[i].field, full->attrs.get(), values[i], def.name(),
-                   def.schema.params[i].name.c_str());
-  full->outputs.push_back(node.outputs[0]);
-  full->outputs[0]->node = full.get();
-  full->module = node.module;
-  full->origin = node.origin;
-  return full;
+// A node at the place of another: op(inputs, attributes) that makes `output`.
+std::unique_ptr<Node> node_like(const Node& at, const char* op, std::span<const ir::AttrValue> attributes,
+                                const ir::GraphRef& output) {
+  const ir::OpDef& def = ir::registry().get(op);
+  auto node = std::make_unique<Node>(def, def.defaults());
+  size_t next = 0;
+  for (const ir::Param& param : def.schema.params)
+    if (param.kind == ir::ParamKind::kAttr)
+      ir::write_attr(param.field, node->attrs.get(), attributes[next++], op, param.name.c_str());
+  node->outputs.push_back(output);
+  output->node = node.get();
+  node->module = at.module;
+  node->origin = at.origin;
+  return node;
+}
+
+// Appends nodes that make the output of `node` out of a number.
+void append_number(const Node& node, const Scalar& number, std::vector<std::unique_ptr<Node>>* nodes) {
+  const ir::GraphRef& output = node.outputs[0];
+  bool single = output->rank() == 0;
+  ir::GraphRef value = single ? output : ir::make_graph_value(output->dtype, {});
+  const ir::AttrValue full[] = {IntList{}, number, output->dtype};
+  nodes->push_back(node_like(node, "full", full, value));
+  if (single) return;
+  const ir::AttrValue expand[] = {output->sizes};
+  nodes->push_back(node_like(node, "expand", expand, output));
+  nodes->back()->inputs.push_back(value);
 }
 
 }  // namespace
@@ -52,14 +79,19 @@ void fold_constants(ir::Graph& graph) {
   if (!evaluator) return;
   Uniform uniform(graph);
   std::vector<Scalar> numbers;
+  std::vector<std::unique_ptr<Node>> nodes;
   for (auto& node : graph.nodes) {
     uniform.learn(*node);
-    if (!known_inputs(*node, uniform, &numbers)) continue;
-    std::optional<Scalar> result = evaluator->evaluate(*node, numbers);
-    if (!result) continue;
+    std::optional<Scalar> result;
+    if (known_inputs(*node, uniform, &numbers)) result = evaluator->evaluate(*node, numbers);
+    if (!result) {
+      nodes.push_back(std::move(node));
+      continue;
+    }
     uniform.set(*node->outputs[0], *result);
-    node = full_node(*node, *result);
+    append_number(*node, *result, &nodes);
   }
+  graph.nodes = std::move(nodes);
 }
 
 }  // namespace tw::passes

@@ -78,7 +78,7 @@ class Identities {
   }
 
  private:
-  using Rule = Value (Identities::*)(const Node& node);
+  using Rule = Value (Identities::*)(Node& node);
 
   static const std::unordered_map<const ir::OpDef*, Rule>& rules() {
     static const auto table = [] {
@@ -87,11 +87,12 @@ class Identities {
         for (const char* name : names)
           if (const ir::OpDef* def = ir::registry().find(name)) rules.emplace(def, rule);
       };
-      add(&Identities::whole, {"clone", "slice", "expand", "cat"});
+      add(&Identities::whole, {"clone", "slice", "expand", "cat", "slice_scatter_zeros"});
       add(&Identities::of_real, {"conj", "real"});
       add(&Identities::copy, {"copy"});
       add(&Identities::cast, {"cast", "view_dtype"});
-      add(&Identities::reshape, {"reshape", "view", "squeeze", "unsqueeze"});
+      add(&Identities::reshape, {"reshape", "view"});
+      add(&Identities::regroup, {"squeeze", "unsqueeze"});
       add(&Identities::permute, {"permute", "transpose"});
       return rules;
     }();
@@ -99,20 +100,18 @@ class Identities {
   }
 
   // Ops that can only keep or repeat, leave out or add elements: of the same type, they kept all.
-  Value whole(const Node& node) {
+  Value whole(Node& node) {
     bool one = node.inputs.size() == 1;
     return one && same_type(*node.inputs[0], *node.outputs[0]) ? node.inputs[0] : Value();
   }
 
-  Value of_real(const Node& node) { return is_complex(node.inputs[0]->dtype) ? Value() : node.inputs[0]; }
+  Value of_real(Node& node) { return is_complex(node.inputs[0]->dtype) ? Value() : node.inputs[0]; }
 
-  Value copy(const Node& node) {
-    return same_type(*node.inputs[1], *node.outputs[0]) ? node.inputs[1] : Value();
-  }
+  Value copy(Node& node) { return same_type(*node.inputs[1], *node.outputs[0]) ? node.inputs[1] : Value(); }
 
   const Node* maker(const Value& value) const { return ir::graph_value(value).node; }
 
-  Value cast(const Node& node) {
+  Value cast(Node& node) {
     if (Value same = whole(node)) return same;
     const Node* before = maker(node.inputs[0]);
     if (!before || before->def != node.def || !same_type(*before->inputs[0], *node.outputs[0])) return {};
@@ -122,12 +121,30 @@ class Identities {
   }
 
   // All of these keep the elements in row-major order: what matters is where a chain of them starts.
-  Value reshape(const Node& node) {
+  struct Chain {
+    Value start;
+    Value dense;  // the first that lies in memory without gaps, as far as that is known here
+  };
+
+  Value regroup(Node& node) {
     if (Value same = whole(node)) return same;
-    auto before = starts_.find(node.inputs[0].get());
-    Value start = before == starts_.end() ? node.inputs[0] : before->second;
-    if (same_type(*start, *node.outputs[0])) return start;
-    starts_.emplace(node.outputs[0].get(), start);
+    const Value& input = node.inputs[0];
+    auto before = chains_.find(input.get());
+    Chain chain = before != chains_.end() ? before->second : Chain{input, is_window(input) ? Value() : input};
+    if (same_type(*chain.start, *node.outputs[0])) return chain.start;
+    chains_.emplace(node.outputs[0].get(), std::move(chain));
+    return {};
+  }
+  bool is_window(const Value& value) const { return maker(value) && maker(value)->def->view; }
+
+  // The shape that it asks for does not depend on the one it is given.
+  Value reshape(Node& node) {
+    if (Value same = regroup(node)) return same;
+    Value& dense = chains_.at(node.outputs[0].get()).dense;
+    if (dense)
+      node.inputs[0] = dense;
+    else
+      dense = node.outputs[0];
     return {};
   }
 
@@ -150,7 +167,7 @@ class Identities {
     return true;
   }
 
-  Value permute(const Node& node) {
+  Value permute(Node& node) {
     auto dims = order(node);
     if (is_sorted(dims)) return node.inputs[0];
     const Node* before = maker(node.inputs[0]);
@@ -163,7 +180,7 @@ class Identities {
 
   ir::Graph& graph_;
   Replacements replacements_;
-  std::unordered_map<const ir::ValueImpl*, Value> starts_;  // of chains of reshapes, by their ends
+  std::unordered_map<const ir::ValueImpl*, Chain> chains_;  // of reshapes, by their ends
 };
 
 }  // namespace
