@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <complex>
 
 #include "base/error.h"
 #include "device/cpu/amx_gemm.h"
+#include "device/cpu/onednn_gemm.h"
 #include "device/cpu/parallel.h"
 
 namespace tw::device {
@@ -17,7 +19,14 @@ namespace {
 // Flops that are worth handing to another thread, some 50 µs of work; and above the size up to which BLAS has
 // kernels for small products, so that a product and its pieces are computed alike.
 constexpr double kFlopsPerPiece = 4e6;
+constexpr double kFlopsPerTile = 6e8;  // of large products of floats, so that many threads have work
+constexpr double kLarge = 3e8;         // flops from which BLAS takes products with a transposed left factor
+constexpr int64_t kLeastTile = 128, kWideTile = 256, kTileInners = 512, kBlasInners = 256;
 constexpr int64_t kIntMax = 0x7fffffff;  // BLAS counts in 32 bits
+
+double flops_of(int64_t m, int64_t n, int64_t k) {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
 
 void call_blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float* a,
                int lda, const float* b, int ldb, float beta, float* c, int ldc) {
@@ -82,6 +91,49 @@ void gemv(int m, int k, T alpha, Matrix<T> a, const T* x, int64_t x_stride, T be
 
 std::atomic<bool> matrix_unit_allowed{false};
 
+// [0, length) in `count` parts that begin at multiples of 16, where kernels are whole.
+struct Parts {
+  int64_t length, count;
+  int64_t begin(int64_t i) const { return i == count ? length : length / 16 * i / count * 16; }
+};
+
+int64_t power_of_two(int64_t count) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)));
+}
+
+// How many parts a side of the result is cut into, where `wanted` are enough.
+int64_t parts_of(int64_t side, int64_t wanted) {
+  int64_t few = std::min<int64_t>(4, side / kLeastTile);
+  return std::min(wanted, power_of_two(std::max({int64_t{1}, few, side / kWideTile})));
+}
+
+// Tiles of the result are shared among threads. They depend on the sizes alone, since oneDNN may compute a
+// tile and a part of it by different kernels; and they are few, since it packs its factors once a call. The
+// inner sums are cut too: its kernels slow down where the columns of a transposed factor are long.
+void tiled_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta,
+                float* c, int64_t c_stride) {
+  double flops = flops_of(m, n, k);
+  auto worth = [&](double each) { return std::max<int64_t>(1, static_cast<int64_t>(flops / each)); };
+  int64_t tiles = power_of_two(std::min(worth(kFlopsPerPiece), std::max<int64_t>(4, worth(kFlopsPerTile))));
+  int64_t longer = parts_of(std::max(m, n), tiles), shorter = parts_of(std::min(m, n), tiles / longer);
+  Parts rows{m, m >= n ? longer : shorter}, columns{n, m >= n ? shorter : longer};
+  Parts inners{k, (k + kTileInners - 1) / kTileInners};
+  parallel_for(0, rows.count * columns.count, 1, [&](int64_t first, int64_t last) {
+    OneThread one_thread;
+    for (int64_t i = first; i < last; i++) {
+      int64_t row = rows.begin(i / columns.count), column = columns.begin(i % columns.count);
+      int64_t row_end = rows.begin(i / columns.count + 1), column_end = columns.begin(i % columns.count + 1);
+      for (int64_t j = 0; j < inners.count; j++) {
+        int64_t inner = inners.begin(j);
+        onednn_gemm(row_end - row, column_end - column, inners.begin(j + 1) - inner, alpha,
+                    {a.data + row * a.row_stride + inner * a.column_stride, a.row_stride, a.column_stride},
+                    {b.data + inner * b.row_stride + column * b.column_stride, b.row_stride, b.column_stride},
+                    j == 0 ? beta : 1.0f, c + row * c_stride + column, c_stride);
+      }
+    }
+  });
+}
+
 // Without products to add: c = beta · c.
 template <class T>
 void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
@@ -93,7 +145,6 @@ void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
 
 void allow_matrix_unit(bool allowed) { matrix_unit_allowed = allowed; }
 
-// As many products as BLAS takes in one call; it counts in 32 bits.
 template <class T>
 void blas_gemm(int64_t rows, int64_t columns, int64_t inners, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
                int64_t c_stride) {
@@ -107,6 +158,45 @@ void blas_gemm(int64_t rows, int64_t columns, int64_t inners, T alpha, Matrix<T>
             beta, c, static_cast<int>(c_stride));
 }
 
+namespace {
+
+// Cuts the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
+// last takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the
+// cuts. Of the inner sums each piece adds one slice after another.
+template <class T>
+void cut_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, T alpha, Matrix<T> a, Matrix<T> b, T beta,
+              T* c, int64_t c_stride) {
+  bool by_rows = m >= n;
+  int64_t length = by_rows ? m : n, units = std::max<int64_t>(1, length / 16);
+  // One large piece a thread: BLAS packs its operands once a call.
+  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops_of(m, n, k) / kFlopsPerPiece), 1,
+                                       std::min<int64_t>(units, num_threads()));
+  Parts inners{k, slices};
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
+    const T* left = a.data + (by_rows ? from * a.row_stride : 0);
+    const T* right = b.data + (by_rows ? 0 : from * b.column_stride);
+    for (int64_t j = 0; j < slices; j++) {
+      int64_t inner = inners.begin(j);
+      blas_gemm<T>(by_rows ? to - from : m, by_rows ? n : to - from, inners.begin(j + 1) - inner, alpha,
+                   {left + inner * a.column_stride, a.row_stride, a.column_stride},
+                   {right + inner * b.row_stride, b.row_stride, b.column_stride}, j == 0 ? beta : T(1),
+                   c + from * (by_rows ? c_stride : 1), c_stride);
+    }
+  });
+}
+
+// How many slices of inner sums BLAS adds up; 0: the product is oneDNN's. Large products with a transposed
+// left factor, gradients of weights, are faster in BLAS, when the columns it reads are short.
+int64_t blas_slices(int64_t m, int64_t n, int64_t k, const Matrix<float>& a) {
+  if (m == 1 || n == 1) return 1;
+  bool transposed = a.column_stride != 1 && k > 1;
+  bool large = std::min(m, n) >= kLeastTile && flops_of(m, n, k) >= kLarge;
+  return transposed && large ? (k + kBlasInners - 1) / kBlasInners : 0;
+}
+
+}  // namespace
+
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
           int64_t c_stride) {
@@ -114,29 +204,14 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T 
   if (k == 0) return scale(m, n, beta, c, c_stride);
   TW_CHECK(std::max({m, n, k, c_stride}) <= kIntMax, kValue, "matmul: sizes up to ", kIntMax,
            " are wanted, got ", m, ", ", n, " and ", k);
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<T, float>) {
     if (matrix_unit_allowed.load(std::memory_order_relaxed) && amx::pays(m, n, k))
       return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
-  // Cut the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
-  // last takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the
-  // cuts.
-  bool by_rows = m >= n;
-  int64_t length = by_rows ? m : n, units = std::max<int64_t>(1, length / 16);
-  double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // One large piece a thread: BLAS packs its operands once a call.
-  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerPiece), 1,
-                                       std::min<int64_t>(units, num_threads()));
-  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
-    int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
-    if (by_rows) {
-      blas_gemm<T>(to - from, n, k, alpha, {a.data + from * a.row_stride, a.row_stride, a.column_stride}, b,
-                   beta, c + from * c_stride, c_stride);
-    } else {
-      blas_gemm<T>(m, to - from, k, alpha, a,
-                   {b.data + from * b.column_stride, b.row_stride, b.column_stride}, beta, c + from,
-                   c_stride);
-    }
-  });
+    int64_t slices = blas_slices(m, n, k, a);
+    if (slices == 0) return tiled_gemm(m, n, k, alpha, a, b, beta, c, c_stride);
+    return cut_gemm<float>(m, n, k, slices, alpha, a, b, beta, c, c_stride);
+  }
+  cut_gemm(m, n, k, 1, alpha, a, b, beta, c, c_stride);
 }
 
 template void gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*, int64_t);

@@ -1,5 +1,6 @@
-// Matrix products through OpenBLAS, cut into tiles that our own thread pool runs, each on one thread; those
-// of float on the matrix unit (amx_gemm.h) where that is allowed, there is one and it pays.
+// Matrix products through vendor libraries, cut into tiles that our own thread pool runs, each on one thread:
+// those of float by oneDNN, all others and products with a vector by OpenBLAS. Those of float go to the
+// matrix unit (amx_gemm.h) where that is allowed, there is one and it pays.
 #pragma once
 
 #include <cstdint>

@@ -59,3 +59,52 @@ def test_tensordot_of_integers_sums_in_their_dtype():
     a, b = tw.tensor([[[3]]], dtype=tw.uint8), tw.ones(2, 1, 2, dtype=tw.uint8)
     got = tw.tensordot(a, b, dims=([0, 1], [2, 0]))
     assert got.dtype == tw.uint8 and got.tolist() == [[12]]
+
+
+# Whole and in tiles, by either library, with inner sums in one piece and in several.
+PRODUCTS = [
+    ((64, 512, 784), ""),
+    ((64, 512, 784), "b"),
+    ((512, 784, 64), "a"),
+    ((30, 1, 5000), ""),
+    ((1, 700, 900), "b"),
+    ((2, 3000, 700), "ab"),
+    ((333, 521, 1030), ""),
+    ((530, 270, 1100), "a"),
+    ((257, 1021, 700), "ab"),
+    ((100, 100, 3001), "a"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "transposed"), PRODUCTS)
+def test_products_of_any_shape_are_right_and_the_same_on_any_number_of_threads(sizes, transposed):
+    rng = np.random.default_rng(0)
+    m, n, k = sizes
+    a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
+    c = rng.standard_normal((m, n), np.float32)
+    left = tw.tensor(np.ascontiguousarray(a.T)).t() if "a" in transposed else tw.tensor(a)
+    right = tw.tensor(np.ascontiguousarray(b.T)).t() if "b" in transposed else tw.tensor(b)
+    threads, results = tw.get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            tw.set_num_threads(count)
+            results.append(tw.addmm(tw.tensor(c), left, right, beta=0.5, alpha=-2).numpy())
+    finally:
+        tw.set_num_threads(threads)
+    exact = 0.5 * c - 2 * (a.astype(np.float64) @ b.astype(np.float64))
+    np.testing.assert_allclose(results[0], exact, rtol=0, atol=2e-6 * k)
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+
+
+def test_rows_beside_a_product_stay_as_they_are():
+    """In place on part of a tensor: NaN around the factors and the sum is neither read nor written."""
+    whole = tw.full((260, 530), float("nan"))
+    a, b = whole[1:257, 3:259], whole[2:258, 260:516]
+    a.copy_(tw.eye(256)), b.copy_(tw.ones(256, 256))
+    total = tw.full((258, 258), float("nan"))
+    inside = total[1:257, 1:257]
+    inside.zero_()
+    inside.addmm_(a, b)
+    assert (inside == 1).all()
+    assert int(total.isnan().sum()) == 258 * 258 - 256 * 256
