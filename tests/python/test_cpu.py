@@ -38,6 +38,22 @@ def test_freed_blocks_are_reused_and_given_back():
     assert tw.cpu.memory_reserved() <= held - 16 * MEGABYTE
 
 
+def test_state_of_an_optimizer_does_not_sit_in_larger_blocks():
+    """A block that is free and a little too large serves a tensor of a step, but not what stays with the optimizer."""
+    param = tw.nn.Parameter(tw.zeros(5 << 18))
+    param.grad = tw.ones(5 << 18)
+    optimizer = tw.optim.AdamW([param], lr=0.1)
+    larger = [tw.empty(6 << 18), tw.empty(6 << 18)]
+    tw.cpu.empty_cache()
+    del larger
+    before = tw.cpu.memory_allocated()
+    passing = tw.empty(5 << 18)
+    assert tw.cpu.memory_allocated() - before == 6 * MEGABYTE
+    del passing
+    optimizer.step()
+    assert tw.cpu.memory_allocated() - before == 2 * 5 * MEGABYTE
+
+
 def test_cuda_says_what_is_missing():
     assert not tw.cuda.is_available()
     assert "CUDA" in tw.cuda.why_unavailable()

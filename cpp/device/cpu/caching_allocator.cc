@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -53,6 +54,8 @@ struct FreeList {
     return block;
   }
 };
+
+thread_local bool for_long __attribute__((tls_model("initial-exec"))) = false;
 
 // How many blocks of a class move at once between a thread and the central list.
 unsigned batch_of(int size_class) {
@@ -158,7 +161,8 @@ struct CachingAllocator::Central {
 
   // A cached block of class c or, before the process grows, of one a little larger; its class, or -1.
   int take_cached(int c, void** data) {
-    for (int candidate = c; candidate <= c + kLendableSteps && candidate < kClasses; candidate++) {
+    int last = std::min(for_long ? c : c + kLendableSteps, kClasses - 1);
+    for (int candidate = c; candidate <= last; candidate++) {
       if (large[candidate].empty()) continue;
       *data = large[candidate].back();
       large[candidate].pop_back();
@@ -317,6 +321,8 @@ void free_large(Central& central, void* data, int c) {
 }
 
 }  // namespace
+
+bool allocate_for_long(bool on) { return std::exchange(for_long, on); }
 
 CachingAllocator::CachingAllocator() : central_(new Central) {
   // A child gets a whole copy: nobody holds the lock while the process is copied.

@@ -7,7 +7,7 @@
 //     empty or full exchange batches with central lists under a lock. Cut from slabs that stay with the
 //     process.
 //   large: mapped from the system one by one (in huge pages from 2 MiB), cached under a lock up to a cap; a
-//     block that is a little too large serves before the process grows.
+//     block that is a little too large serves before the process grows (see allocate_for_long).
 // A block may be freed on any thread. Sizes beyond the memory of the machine are refused before they are
 // mapped.
 #pragma once
@@ -40,5 +40,10 @@ class CachingAllocator {
   CachingAllocator();
   Central* central_;  // never destroyed: tensors may outlive every static object
 };
+
+// Whether this thread allocates for long: then its large blocks are of the class that was asked for, since
+// what stays, such as an optimizer's state, would keep the rest of a larger one from all others. Returns what
+// was set before.
+bool allocate_for_long(bool on);
 
 }  // namespace tw::device

@@ -1,4 +1,5 @@
 #include "device/backend.h"
+#include "device/cpu/caching_allocator.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/parallel.h"
 #include "eager/dispatch.h"
@@ -32,6 +33,7 @@ void bind_device(pb::module_& m) {
   m.def("allow_matrix_unit", device::allow_matrix_unit);
   m.def("memory_stats", memory_stats);
   m.def("reset_peak_memory_stats", [] { device::cpu_backend().reset_peak(0); });
+  m.def("allocate_for_long", device::allocate_for_long);
   m.def("empty_cache", [] { device::cpu_backend().empty_cache(0); });
   m.def("default_dtype", default_float);
   m.def("set_default_dtype", set_default_float);

@@ -7,6 +7,7 @@ from collections import defaultdict
 from itertools import chain
 
 import thalweg as tw
+from thalweg._core import _native
 from thalweg.nn.hooks import HookDict
 
 __all__ = ["Optimizer"]
@@ -127,9 +128,13 @@ class Optimizer:
         if closure is not None:
             with tw.enable_grad():
                 loss = closure()
-        with tw.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
+        before = _native.allocate_for_long(True)  # the state
+        try:
+            with tw.no_grad():
+                for group in self.param_groups:
+                    self._step_group(group)
+        finally:
+            _native.allocate_for_long(before)
         self._stepped = True
         for hook, _ in list(self._hooks["step_post"].values()):
             hook(self, (), kwargs)
