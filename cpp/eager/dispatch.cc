@@ -1,5 +1,7 @@
 #include "eager/dispatch.h"
 
+#include <optional>
+
 #include "base/philox.h"
 #include "device/backend.h"
 #include "eager/evaluator.h"
@@ -7,6 +9,7 @@
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/promotion.h"
+#include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "ir/emitter.h"
 #include "ops/manifest.h"
@@ -29,21 +32,6 @@ class EagerEmitter final : public ir::Emitter {
   ir::Value number(const Scalar& value) override { return number_operand(value); }
 };
 
-class Unlocked {
- public:
-  explicit Unlocked(int64_t bytes) {
-    if (bytes >= kUnlockBytes && g_lock_hooks.release) token_ = g_lock_hooks.release();
-  }
-  ~Unlocked() {
-    if (token_) g_lock_hooks.acquire(token_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  void* token_ = nullptr;
-};
-
 device::Operand operand_of(const TensorImpl& tensor) {
   return {tensor.data(), &tensor.sizes, &tensor.strides, tensor.dtype};
 }
@@ -62,6 +50,7 @@ Tensor make_view(const ir::OpDef& def, const Tensor& input, const void* attrs, c
     result->contiguous = is_contiguous(result->sizes, result->strides);
   }
   set_view(*result, input);
+  if (Tracer* tracer = modes().tracer) tracer->view(def, *input, attrs, *result);
   return result;
 }
 
@@ -124,7 +113,9 @@ void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<co
 void fill_random_key(const ir::OpDef& def, void* attrs) {
   if (def.random_key_offset < 0) return;
   auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs) + def.random_key_offset);
-  if (key->draw == PhiloxKey::kUnset) *key = default_generator().next_draw();
+  if (key->draw != PhiloxKey::kUnset) return;
+  Tracer* tracer = modes().tracer;
+  *key = tracer ? tracer->next_draw() : default_generator().next_draw();
 }
 
 ir::Value number_operand(const Scalar& value) {
@@ -141,10 +132,20 @@ ir::Value number_operand(const Scalar& value) {
 }
 
 bool has_kernel(const ir::OpDef& def) { return g_kernels[def.id] != nullptr; }
+device::Kernel kernel_of(const ir::OpDef& def) { return g_kernels[def.id]; }
 void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
+
+Unlocked::Unlocked() {
+  if (g_lock_hooks.release) token_ = g_lock_hooks.release();
+}
+
+Unlocked::~Unlocked() {
+  if (token_) g_lock_hooks.acquire(token_);
+}
 
 void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
             const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
+  if (Tracer* tracer = modes().tracer) return tracer->launch(def, inputs, starts, attrs, outputs);
   SmallVector<device::Operand, 6> in;
   SmallVector<device::Operand, 2> out;
   int64_t bytes = 0;
@@ -171,7 +172,8 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<c
                                 starts,
                                 def.name(),
                                 FunctionRef<void(int, const Dims&)>(allocate)};
-  Unlocked unlocked(bytes);
+  std::optional<Unlocked> unlocked;
+  if (bytes >= kUnlockBytes) unlocked.emplace();
   g_kernels[def.id](context);
 }
 

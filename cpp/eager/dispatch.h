@@ -33,6 +33,7 @@ void fill_random_key(const ir::OpDef& def, void* attrs);
 void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
             const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs);
 bool has_kernel(const ir::OpDef& def);
+device::Kernel kernel_of(const ir::OpDef& def);  // null where there is none
 
 // Let the interpreter lock go around kernels that take long. The binding supplies both.
 struct LockHooks {
@@ -40,5 +41,16 @@ struct LockHooks {
   void (*acquire)(void*) = nullptr;
 };
 void set_lock_hooks(LockHooks hooks);
+// Lets the interpreter lock go while it lives, if this thread holds it.
+class Unlocked {
+ public:
+  Unlocked();
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  void* token_ = nullptr;
+};
 
 }  // namespace tw::eager

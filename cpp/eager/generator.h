@@ -16,6 +16,13 @@ class Generator : public RefCounted {
     std::lock_guard lock(mutex_);
     return {seed_, draws_++};
   }
+  // The first of `count` draws that are taken at once.
+  PhiloxKey next_draws(uint64_t count) {
+    std::lock_guard lock(mutex_);
+    PhiloxKey first{seed_, draws_};
+    draws_ += count;
+    return first;
+  }
   void set_state(uint64_t seed, uint64_t draws) {
     std::lock_guard lock(mutex_);
     seed_ = seed;

@@ -5,7 +5,10 @@
 
 namespace tw::eager {
 
+class Tracer;
+
 struct Modes {
+  Tracer* tracer = nullptr;  // records ops instead of running them
   bool grad_enabled = true;
   bool inference = false;
   bool autocast = false;
@@ -17,6 +20,18 @@ struct Modes {
 // hides its symbols.
 extern constinit thread_local Modes t_modes __attribute__((tls_model("initial-exec")));
 inline Modes& modes() { return t_modes; }
+
+// Runs ops for real while a program is traced.
+class TracerPause {
+ public:
+  TracerPause() : before_(modes().tracer) { modes().tracer = nullptr; }
+  ~TracerPause() { modes().tracer = before_; }
+  TracerPause(const TracerPause&) = delete;
+  TracerPause& operator=(const TracerPause&) = delete;
+
+ private:
+  Tracer* before_;
+};
 
 class GradModeGuard {
  public:

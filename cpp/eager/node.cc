@@ -4,6 +4,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/modes.h"
+#include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "ir/emitter.h"
 
@@ -45,6 +46,7 @@ Node::~Node() {
 void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) {
   if (!leaf_ || !grads[0]) return;
   Tensor leaf(leaf_);
+  if (Tracer* tracer = modes().tracer) tracer->touch_grad(*leaf, true);
   Tensor incoming = std::move(grads[0]);
   Tensor& sum = leaf->grad;
   bool differentiable = modes().grad_enabled;

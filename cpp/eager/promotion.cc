@@ -30,7 +30,8 @@ bool concerned(const ir::OpDef& def, int input, std::span<const int> starts) {
 }
 
 ir::Value cast(const ir::Value& value, DType dtype) {
-  if (value->wrapped_number) return wrapped_number(item(tensor_of(value)), dtype);
+  if (value->wrapped_number && !tensor_of(value).storage->symbolic())
+    return wrapped_number(item(tensor_of(value)), dtype);
   return ir::op<"cast">(value, dtype);
 }
 

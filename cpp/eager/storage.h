@@ -16,9 +16,20 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   // Memory that somebody else owns (a NumPy array, a DLPack tensor); `release` runs when the last tensor is
   // gone.
   Storage(device::Device device, void* data, size_t size_bytes, std::function<void()> release);
+  // No memory yet: what it holds is known only as values of a graph that is being recorded (see tracer.h).
+  struct Symbolic {};
+  Storage(device::Device device, size_t size_bytes, Symbolic);
   ~Storage() override;
 
-  void* data() const { return data_; }
+  // Throws kRuntime for symbolic memory.
+  void* data() const {
+    if (symbolic_) [[unlikely]]
+      fail_symbolic();
+    return data_;
+  }
+  bool symbolic() const { return symbolic_; }
+  // Symbolic memory becomes memory of the allocator, its elements unset.
+  void materialize();
   size_t size_bytes() const { return size_bytes_; }
   device::Device device() const { return device_; }
   // Replaces the memory by a fresh block of another size, keeping the leading bytes.
@@ -30,11 +41,13 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
 
  private:
   void free();
+  [[noreturn]] static void fail_symbolic();
   device::Device device_;
   void* data_ = nullptr;
   size_t size_bytes_ = 0;
   std::function<void()> release_;
   bool foreign_ = false;
+  bool symbolic_ = false;
 };
 
 }  // namespace tw::eager

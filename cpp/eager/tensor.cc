@@ -4,6 +4,7 @@
 
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/tracer.h"
 
 namespace tw::eager {
 
@@ -28,7 +29,9 @@ Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
   TW_CHECK(!__builtin_mul_overflow(count, size_of(dtype), &size_bytes), kOutOfMemory, "a tensor of shape ",
            sizes, " and dtype ", dtype, " does not fit the address space");
   Tensor result(new TensorImpl);
-  result->storage = make_ref<Storage>(device, static_cast<size_t>(size_bytes));
+  Tracer* tracer = modes().tracer;
+  result->storage = tracer ? tracer->make_storage(device, static_cast<size_t>(size_bytes))
+                           : make_ref<Storage>(device, static_cast<size_t>(size_bytes));
   result->dtype = dtype;
   result->sizes = sizes;
   result->strides = contiguous_strides(sizes);
@@ -36,8 +39,18 @@ Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
   return result;
 }
 
+Tensor empty_for_host(const Dims& sizes, DType dtype) {
+  Tensor result;
+  {
+    TracerPause pause;
+    result = empty(sizes, dtype);
+  }
+  if (Tracer* tracer = modes().tracer) tracer->filled_by_host(result->storage);
+  return result;
+}
+
 Tensor scalar_tensor(const Scalar& value, DType dtype) {
-  Tensor result = empty({}, dtype);
+  Tensor result = empty_for_host({}, dtype);
   dispatch_all(dtype, "scalar_tensor", [&]<class T>() { *static_cast<T*>(result->data()) = value.to<T>(); });
   return result;
 }
@@ -86,6 +99,8 @@ Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
 Scalar item(const TensorImpl& tensor) {
   TW_CHECK(tensor.count() == 1, kRuntime, "item: a tensor of one element is wanted, got shape ",
            tensor.sizes);
+  TW_CHECK(!modes().tracer || tensor.wrapped_number, kRuntime,
+           "item: a traced function cannot read the value of a tensor; use tensor operations instead");
   return dispatch_all(tensor.dtype, "item", [&]<class T>() -> Scalar {
     T value = *static_cast<const T*>(tensor.data());
     if constexpr (std::is_same_v<T, bool>)

@@ -67,6 +67,9 @@ inline Tensor as_tensor(const ir::Value& value) { return Tensor(static_cast<Tens
 
 // A fresh contiguous tensor with unset elements. Throws kValue on negative sizes, kOutOfMemory.
 Tensor empty(const Dims& sizes, DType dtype, device::Device device = {});
+// The same for memory that the caller fills itself: real memory even while a program is traced, a constant of
+// it.
+Tensor empty_for_host(const Dims& sizes, DType dtype);
 // A 0-dim tensor of a number; `wrapped` makes it rank as a Python number in promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype);
 // The same number as an operand: shared, never to be written.

@@ -68,6 +68,7 @@ class StringTable {
   int intern(const std::string& text);
   const std::string& operator[](int number) const { return texts_[number]; }
   int size() const { return static_cast<int>(texts_.size()); }
+  const std::vector<std::string>& all() const { return texts_; }
 
  private:
   std::vector<std::string> texts_;

@@ -52,7 +52,7 @@ cdef extern from "eager/tensor.h" namespace "tw::eager":
         StorageRef storage
         int64_t count() except +
         int64_t rank() noexcept
-        void* data() noexcept
+        void* data() except +
         cbool needs_grad() noexcept
         cbool is_leaf() noexcept
         Device device() noexcept
@@ -70,6 +70,9 @@ cdef extern from "ir/registry.h" namespace "tw::ir":
 
 cdef extern from "eager/dispatch.h" namespace "tw::eager":
     void initialize() except +
+
+cdef extern from "arg_parser.h" namespace "tw::py":
+    void set_traced_number_type_ "tw::py::set_traced_number_type"(PyObject*)
 
 cdef extern from "tensor_api.h" namespace "tw::py":
     cdef cppclass TensorApi:
@@ -386,6 +389,11 @@ def set_exceptions(dict by_kind):
     """Which Python exception each kind of core error becomes."""
     Py_INCREF(by_kind)
     api().exceptions = <PyObject*>by_kind
+
+
+def set_traced_number_type(type number_type not None):
+    """The class of numbers that traced programs get anew in every call."""
+    set_traced_number_type_(<PyObject*>number_type)
 
 
 def set_empty(Tensor empty not None):

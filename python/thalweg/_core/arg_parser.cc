@@ -2,6 +2,8 @@
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
+#include "eager/modes.h"
+#include "eager/tracer.h"
 
 namespace tw::py {
 
@@ -27,6 +29,35 @@ void store(const ir::Param& param, void* attrs, T value) {
 }
 
 }  // namespace
+
+namespace {
+PyTypeObject* g_traced_number = nullptr;
+}
+
+void set_traced_number_type(PyObject* type) {
+  Py_INCREF(type);
+  g_traced_number = reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool is_traced_number(PyObject* object) { return Py_TYPE(object) == g_traced_number; }
+
+int traced_number(PyObject* object, Scalar* now) {
+  PyObject* pair = PyObject_CallMethod(object, "_enter_graph", nullptr);
+  if (!pair) throw PythonError();
+  int number = static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(pair, 0)));
+  bool known = to_scalar(PyTuple_GET_ITEM(pair, 1), now);
+  Py_DECREF(pair);
+  TW_CHECK(known, kInternal, "a traced number without a value");
+  return number;
+}
+
+ir::Value traced_operand(PyObject* object) {
+  eager::Tracer* tracer = eager::modes().tracer;
+  TW_CHECK(tracer, kRuntime, "a number of a traced function is used after its trace has ended");
+  Scalar now;
+  int number = traced_number(object, &now);
+  return tracer->number_operand(number, now);
+}
 
 bool to_scalar(PyObject* object, Scalar* value) {
   if (PyFloat_Check(object)) return *value = Scalar(PyFloat_AS_DOUBLE(object)), true;
@@ -156,6 +187,9 @@ void ParsedCall::set_generator(PyObject* object) {
   auto* generator = static_cast<eager::Generator*>(PyCapsule_GetPointer(capsule, kGeneratorCapsule));
   Py_DECREF(capsule);
   if (!generator) throw PythonError();
+  TW_CHECK(!eager::modes().tracer || generator == &eager::default_generator(), kNotImplemented,
+           info_.python_name, ": in a traced function, random numbers come from the default generator");
+  if (eager::modes().tracer) return;
   *reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs_) + def_.random_key_offset) = generator->next_draw();
 }
 
@@ -213,6 +247,10 @@ void ParsedCall::convert_tensor(const ir::Param& param, PyObject* object) {
     return;
   }
   if (!(def_.number_params >> param.tensor_index & 1)) type_error(param, "a Tensor", object);
+  if (is_traced_number(object)) {
+    inputs_.push_back(traced_operand(object));
+    return;
+  }
   Scalar number;
   if (!to_scalar(object, &number)) type_error(param, "a Tensor or a number", object);
   inputs_.push_back(eager::number_operand(number));
@@ -253,6 +291,59 @@ void ParsedCall::convert(size_t index, PyObject* object) {
     ir::write_attr(param.field, attrs_, std::monostate(), def_.name(), param.name.c_str());
     return;
   }
+  if (!eager::modes().tracer) return convert_attr(index, object);
+  PyObject* now = lift(index, object);
+  struct Release {
+    PyObject* object;
+    ~Release() { Py_DECREF(object); }
+  } release{now};
+  convert_attr(index, now);
+}
+
+PyObject* ParsedCall::lift(size_t index, PyObject* object) {
+  const ir::Param& param = def_.schema.params[index];
+  using Kind = ir::AttrKind;
+  bool number =
+      param.attr_kind == Kind::kInt || param.attr_kind == Kind::kFloat || param.attr_kind == Kind::kScalar;
+  bool list = param.attr_kind == Kind::kIntList || param.attr_kind == Kind::kFloatList;
+  auto value_of = [&](PyObject* traced, int item) -> PyObject* {
+    // An op that is expanded would lose the number on the way: it is read, and guarded, instead.
+    if (!eager::has_kernel(def_)) return PyNumber_Float(traced);
+    Scalar now;
+    lifted_.push_back({static_cast<int>(index), item, traced_number(traced, &now)});
+    return now.is_integral() ? PyLong_FromLongLong(now.to_int()) : PyFloat_FromDouble(now.to_double());
+  };
+  if (number && is_traced_number(object)) {
+    PyObject* now = value_of(object, -1);
+    if (!now) throw PythonError();
+    return now;
+  }
+  if (list && is_sequence(object)) {
+    bool any = false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); i++)
+      any |= is_traced_number(PySequence_Fast_GET_ITEM(object, i));
+    if (any) {
+      PyObject* items = PySequence_List(object);
+      for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items); i++) {
+        if (!is_traced_number(PyList_GET_ITEM(items, i))) continue;
+        PyObject* now = value_of(PyList_GET_ITEM(items, i), static_cast<int>(i));
+        if (!now) throw PythonError();
+        PyList_SetItem(items, i, now);
+      }
+      if (!items) throw PythonError();
+      return items;
+    }
+  }
+  Py_INCREF(object);
+  return object;
+}
+
+void ParsedCall::announce_lifted() {
+  if (!lifted_.empty()) eager::modes().tracer->lift_next(def_, std::move(lifted_));
+}
+
+void ParsedCall::convert_attr(size_t index, PyObject* object) {
+  const ir::Param& param = def_.schema.params[index];
   switch (param.attr_kind) {
     case ir::AttrKind::kBool: {
       int truth = is_sequence(object) || PyUnicode_Check(object) ? -1 : PyObject_IsTrue(object);

@@ -1,6 +1,7 @@
 // From Python arguments to the inputs and attributes of an op, driven by its schema.
 #pragma once
 
+#include "ir/graph.h"
 #include "ir/op_def.h"
 #include "tensor_api.h"
 
@@ -28,6 +29,8 @@ class ParsedCall {
   std::span<const ir::Value> inputs() const { return {inputs_.data(), inputs_.size()}; }
   std::span<const int> starts() const { return {starts_.data(), starts_.size()}; }
   void* attrs() { return attrs_; }
+  // Attributes that a traced program gets anew in every run; hands them to the tracer for the op's node.
+  void announce_lifted();
   PyObject* out = nullptr;  // borrowed; null when not given
 
  private:
@@ -35,6 +38,10 @@ class ParsedCall {
   void assign_positional(PyObject* const* args, Py_ssize_t count);
   void assign_keyword(PyObject* name, PyObject* value);
   void convert(size_t param_index, PyObject* object);
+  void convert_attr(size_t param_index, PyObject* object);
+  // For a traced number, or a list that holds some: notes it, and returns what stands for it now (new
+  // reference).
+  PyObject* lift(size_t param_index, PyObject* object);
   void convert_tensor(const ir::Param& param, PyObject* object);
   void convert_tensor_list(const ir::Param& param, PyObject* object);
   void set_generator(PyObject* object);
@@ -47,9 +54,17 @@ class ParsedCall {
   PyObject* varargs_ = nullptr;  // owned tuple for int[]... given as separate arguments
   SmallVector<ir::Value, 4> inputs_;
   SmallVector<int, 8> starts_;
+  std::vector<ir::Lifted> lifted_;
   void* attrs_ = nullptr;
   alignas(16) unsigned char inline_[384];
 };
+
+// Numbers of a traced program (thalweg.jit.numbers.Number): their number in the graph, and their value now.
+void set_traced_number_type(PyObject* type);
+bool is_traced_number(PyObject* object);
+int traced_number(PyObject* object, Scalar* now);
+// A traced number as an operand.
+ir::Value traced_operand(PyObject* object);
 
 // A Python (or NumPy) number; false when the object is none. Does not take tensors.
 bool to_scalar(PyObject* object, Scalar* value);

@@ -7,6 +7,7 @@
 #include "eager/engine.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "native.h"
 #include "native_node.h"
@@ -94,7 +95,13 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
     TW_CHECK(grad->dtype == tensor->dtype, kRuntime, "grad: a gradient of dtype ", tensor->dtype,
              " is wanted, got ", grad->dtype);
   }
+  if (eager::Tracer* tracer = eager::modes().tracer) tracer->touch_grad(*tensor, false);
   tensor->grad = grad;
+}
+
+Tensor get_grad(const Tensor& tensor) {
+  if (eager::Tracer* tracer = eager::modes().tracer) tracer->touch_grad(*tensor, true);
+  return tensor->grad;
 }
 
 Tensor detach(const Tensor& tensor) {
@@ -161,7 +168,7 @@ void bind_autograd(pb::module_& m) {
   bind_modes(m);
   m.def("backward", backward, pb::arg("outputs"), pb::arg("grads"), pb::arg("inputs"),
         pb::arg("retain_graph"), pb::arg("create_graph"), pb::arg("allow_unused"), pb::arg("accumulate"));
-  m.def("get_grad", [](const Tensor& tensor) { return tensor->grad; });
+  m.def("get_grad", get_grad);
   m.def("set_grad", set_grad);
   m.def("detach", detach);
   m.def("detach_", detach_inplace);

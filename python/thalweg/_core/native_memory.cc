@@ -155,7 +155,8 @@ Tensor from_values(const pb::list& values, const std::vector<int64_t>& shape, st
     }
     kind = std::max(kind, scalars.back().kind());
   }
-  Tensor result = eager::empty(Dims(shape.begin(), shape.end()), wanted.value_or(default_dtype(kind)));
+  Tensor result =
+      eager::empty_for_host(Dims(shape.begin(), shape.end()), wanted.value_or(default_dtype(kind)));
   dispatch_all(result->dtype, "tensor", [&]<class T>() {
     auto* out = static_cast<T*>(result->data());
     for (const Scalar& scalar : scalars) *out++ = element_of<T>(scalar, result->dtype);
@@ -197,7 +198,7 @@ pb::bytes to_bytes(const Tensor& tensor) {
 }
 
 Tensor from_bytes(const pb::bytes& data, const std::vector<int64_t>& size, DType dtype) {
-  Tensor result = eager::empty(Dims(size.begin(), size.end()), dtype);
+  Tensor result = eager::empty_for_host(Dims(size.begin(), size.end()), dtype);
   std::string_view view(data);
   TW_CHECK(static_cast<int64_t>(view.size()) == result->count() * size_of(dtype), kValue,
            "from_bytes: ", result->count() * size_of(dtype), " bytes are wanted, got ", view.size());

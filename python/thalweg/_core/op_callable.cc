@@ -97,6 +97,7 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
   try {
     ParsedCall call(*op.info);
     call.parse(args, count, keyword_names);
+    call.announce_lifted();
     const ir::OpDef& def = *op.info->def;
     if (op.inplace) {
       eager::dispatch_inplace(def, call.inputs(), call.starts(), call.attrs());
@@ -294,6 +295,10 @@ PyTypeObject* make_result_type(const ir::OpDef& def) {
 bool to_operand(PyObject* object, ir::Value* value) {
   if (is_tensor(object)) {
     *value = handle_of(object);
+    return true;
+  }
+  if (is_traced_number(object)) {
+    *value = traced_operand(object);
     return true;
   }
   Scalar number;

@@ -147,6 +147,8 @@ def _body(tensor: Tensor, indent: int) -> str:
 
 def tensor_repr(self: Tensor) -> str:
     """The text that repr() and print() show."""
+    if _native.is_symbolic(self):
+        return f"tensor(traced, size={tuple(self.shape)}, dtype={self.dtype})"
     prefix = "tensor("
     if type(self) is not Tensor and type(self).__name__ == "Parameter":
         prefix = "Parameter containing:\ntensor("

@@ -1,0 +1,56 @@
+// What a storage holds while a program is recorded: not bytes, but values of the graph.
+//
+// Tensors are windows (sizes, strides, offset) on their storage, in a trace as in eager mode. The memory
+// knows a value for each window that has been seen. A write through one window makes a new value of the
+// whole; the other windows are out of date then and are derived anew, by the view ops that first made them,
+// when they are next read.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/view.h"
+
+namespace tw::eager {
+
+class SymbolicMemory {
+ public:
+  explicit SymbolicMemory(ir::Graph& graph) : graph_(graph) {}
+
+  bool empty() const { return windows_.empty(); }
+  bool written() const { return version_ > 0; }
+  // The first window, which reaches every element that a later one may.
+  void define(const ir::Geometry& geometry, ir::Value value);
+  // Records how a view op made a window from another one.
+  void derive(const ir::Geometry& from, DType from_dtype, const ir::OpDef& def, const void* attrs,
+              const ir::Geometry& geometry, DType dtype);
+  ir::Value read(const ir::Geometry& geometry, DType dtype);
+  void write(const ir::Geometry& geometry, DType dtype, ir::Value value);
+  // The whole in the order of memory, as a vector.
+  ir::Value read_flat() { return read({{numel(base().sizes)}, {1}, 0}, base_dtype()); }
+  const ir::Geometry& base() const { return windows_[0].geometry; }
+  DType base_dtype() const { return windows_[0].value->dtype; }
+
+ private:
+  struct Window {
+    ir::Geometry geometry;
+    DType dtype;
+    ir::Value value;
+    int version;
+    int parent;  // -1 for the first
+    const ir::OpDef* def;
+    std::unique_ptr<ir::AttrBox> attrs;
+  };
+  int find(const ir::Geometry& geometry, DType dtype) const;
+  int find_or_derive(const ir::Geometry& geometry, DType dtype);
+  const ir::Value& refresh(int window);
+  int add_view(int parent, const ir::OpDef& def, const void* attrs, const ir::Geometry& geometry,
+               DType dtype);
+
+  ir::Graph& graph_;
+  std::vector<Window> windows_;
+  int version_ = 0;
+};
+
+}  // namespace tw::eager

@@ -1,0 +1,220 @@
+#include "eager/tracer.h"
+
+#include <bit>
+
+#include "base/philox.h"
+#include "eager/modes.h"
+
+namespace tw::eager {
+
+namespace {
+
+// Attributes of `full` for a 0-dim number.
+ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
+  static const ir::OpDef& full = ir::registry().get("full");
+  ir::AttrBox attrs(full.attr_type, full.defaults());
+  const auto& params = full.schema.params;
+  ir::write_attr(params[0].field, attrs.get(), IntList(), "full", "size");
+  ir::write_attr(params[1].field, attrs.get(), value, "full", "fill_value");
+  ir::write_attr(params[2].field, attrs.get(), dtype, "full", "dtype");
+  return graph.append(full, {}, {}, attrs.get());
+}
+
+}  // namespace
+
+Tracer::Tracer() : graph_(std::make_unique<ir::Graph>()) {}
+Tracer::~Tracer() { restore_grads(); }
+
+Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
+  Tensor tensor(new TensorImpl);
+  tensor->dtype = like.dtype;
+  tensor->storage = make_ref<Storage>(like.device(), like.storage->size_bytes(), Storage::Symbolic());
+  ir::Geometry geometry = like.geometry();
+  geometry.offset = 0;
+  tensor->set_geometry(geometry);
+  tensor->requires_grad = like.requires_grad || like.grad_fn;
+  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  ir::GraphRef value = ir::make_graph_value(like.dtype, like.sizes);
+  memory->define(geometry, value);
+  memories_[tensor->storage.get()] = std::move(memory);
+  inputs_.push_back(tensor->storage);
+  graph_->inputs.push_back({name, value});
+  return tensor;
+}
+
+int Tracer::add_number(const std::string& name) {
+  graph_->numbers.push_back(name);
+  return static_cast<int>(graph_->numbers.size()) - 1;
+}
+
+Tensor Tracer::number_operand(int number, const Scalar& now) {
+  DType dtype = now.kind() == DTypeKind::kInt ? DType::kInt64 : DType::kFloat64;
+  ir::Node& node = append_number(*graph_, now, dtype);
+  node.lifted.push_back({1, -1, number});
+  Tensor tensor = empty({}, dtype);
+  bind_output(*tensor, node.outputs[0]);
+  tensor->wrapped_number = true;
+  return tensor;
+}
+
+Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
+  made_.push_back(make_ref<Storage>(device, size_bytes, Storage::Symbolic()));
+  return made_.back();
+}
+
+void Tracer::filled_by_host(const Ref<Storage>& storage) { host_filled_[storage.get()] = storage; }
+
+PhiloxKey Tracer::next_draw() { return {0, static_cast<uint64_t>(graph_->draws++)}; }
+
+SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
+  auto at = memories_.find(tensor.storage.get());
+  if (at == memories_.end()) {
+    if (!tensor.storage->symbolic()) return capture(tensor);
+    at = memories_.emplace(tensor.storage.get(), std::make_unique<SymbolicMemory>(*graph_)).first;
+  }
+  SymbolicMemory& memory = *at->second;
+  if (memory.empty()) {  // read before it was written: tw.empty()
+    static const ir::OpDef& full = ir::registry().get("full");
+    ir::AttrBox attrs(full.attr_type, full.defaults());
+    ir::write_attr(full.schema.params[0].field, attrs.get(), tensor.sizes, "full", "size");
+    ir::write_attr(full.schema.params[1].field, attrs.get(), Scalar(0), "full", "fill_value");
+    ir::write_attr(full.schema.params[2].field, attrs.get(), tensor.dtype, "full", "dtype");
+    memory.define(tensor.geometry(), graph_->append(full, {}, {}, attrs.get()).outputs[0]);
+  }
+  return memory;
+}
+
+// A tensor of the outside. Where it is a window on larger memory, the variable is that memory as a vector.
+SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
+  bool constant = host_filled_.count(tensor.storage.get());
+  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
+  ir::Geometry geometry = tensor.geometry();
+  bool whole = geometry.offset == 0 && tensor.contiguous && tensor.count() == count;
+  if (!whole) geometry = {{count}, {1}, 0};
+  ir::GraphRef value = ir::make_graph_value(tensor.dtype, geometry.sizes);
+  memory->define(geometry, value);
+  auto& leaves = constant ? graph_->constants : graph_->variables;
+  auto& tensors = constant ? constants_ : variables_;
+  leaves.push_back({cat(constant ? "constant" : "variable", leaves.size()), value});
+  tensors.push_back(Tensor(&tensor));
+  return *(memories_[tensor.storage.get()] = std::move(memory));
+}
+
+ir::Value Tracer::literal(const Scalar& value, DType dtype) {
+  if (value.kind() == DTypeKind::kComplex) return append_number(*graph_, value, dtype).outputs[0];
+  uint64_t bits = value.is_integral() ? static_cast<uint64_t>(value.to_int())
+                                      : std::bit_cast<uint64_t>(value.to_double());
+  ir::Value& known = literals_[{dtype, {bits, value.is_integral()}}];
+  if (!known) known = append_number(*graph_, value, dtype).outputs[0];
+  return known;
+}
+
+ir::Value Tracer::as_dtype(TensorImpl& number, DType dtype) {
+  if (!number.storage->symbolic()) return literal(item(number), dtype);
+  ir::Value value = value_of(number);
+  if (value->dtype == dtype) return value;
+  static const ir::OpDef& cast = ir::registry().get("cast");
+  ir::AttrBox attrs(cast.attr_type, cast.defaults());
+  ir::write_attr(cast.schema.params[1].field, attrs.get(), dtype, "cast", "dtype");
+  return graph_->append(cast, {&value, 1}, {}, attrs.get()).outputs[0];
+}
+
+ir::Value Tracer::value_of(TensorImpl& tensor) {
+  if (tensor.wrapped_number && !tensor.storage->symbolic()) return literal(item(tensor), tensor.dtype);
+  return memory_of(tensor).read(tensor.geometry(), tensor.dtype);
+}
+
+void Tracer::bind_output(TensorImpl& tensor, ir::Value value) {
+  auto at = memories_.find(tensor.storage.get());
+  bool fresh = tensor.storage->symbolic() && (at == memories_.end() || at->second->empty());
+  if (!fresh) return memory_of(tensor).write(tensor.geometry(), tensor.dtype, std::move(value));
+  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  memory->define(tensor.geometry(), std::move(value));
+  memories_[tensor.storage.get()] = std::move(memory);
+}
+
+void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+                    const void* attrs, std::span<Tensor> outputs) {
+  TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
+           ": the size of its result depends on data, which a traced function cannot know");
+  SmallVector<ir::Value, 6> values;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::Value& input = inputs[i];
+    // Promotion has given most numbers a dtype; those that it leaves out (the weight of lerp) take the
+    // input's.
+    bool promoted =
+        def.promotion != ir::Promotion::kNone && (!starts.empty() || (def.promoted_params >> i & 1));
+    bool as_input = input && input->wrapped_number && !promoted && inputs[0] && !inputs[0]->wrapped_number;
+    values.push_back(!input     ? ir::Value()
+                     : as_input ? as_dtype(tensor_of(input), inputs[0]->dtype)
+                                : value_of(tensor_of(input)));
+  }
+  ir::Node& node = graph_->append(def, {values.data(), values.size()}, starts, attrs);
+  if (&def == lifted_op_) node.lifted = std::exchange(lifted_, {});
+  node.module = graph_->strings.intern(module);
+  size_t count = outputs.size();
+  for (size_t i = 0; i < count; i++) bind_output(*outputs[i], node.outputs[i]);
+  for (int i : ir::mutated_inputs(node)) {
+    TensorImpl& written = tensor_of(inputs[i]);
+    memory_of(written).write(written.geometry(), written.dtype, node.outputs[count++]);
+  }
+}
+
+void Tracer::view(const ir::OpDef& def, const TensorImpl& input, const void* attrs,
+                  const TensorImpl& result) {
+  // as_strided looks at memory, not at its input: its window is found by its strides when it is read.
+  static const int as_strided = ir::registry().get("as_strided").id;
+  if (def.id == as_strided) return;
+  SymbolicMemory& memory = memory_of(const_cast<TensorImpl&>(input));
+  memory.derive(input.geometry(), input.dtype, def, attrs, result.geometry(), result.dtype);
+}
+
+void Tracer::touch_grad(TensorImpl& leaf, bool read) {
+  auto [at, fresh] = grad_numbers_.try_emplace(&leaf, grads_.size());
+  if (fresh) grads_.push_back({Tensor(&leaf), leaf.grad, read, nullptr});
+}
+
+std::vector<GradChange> Tracer::restore_grads() {
+  for (GradChange& change : grads_) {
+    change.after = change.leaf->grad;
+    change.leaf->grad = change.before;
+  }
+  grad_numbers_.clear();
+  return std::move(grads_);
+}
+
+void Tracer::commit() {
+  for (size_t i = 0; i < variables_.size(); i++) {
+    SymbolicMemory& memory = *memories_.at(variables_[i]->storage.get());
+    if (!memory.written()) continue;
+    graph_->assignments.push_back({static_cast<int>(i), memory.read(memory.base(), memory.base_dtype())});
+  }
+}
+
+std::vector<Ref<Storage>> Tracer::escaped() const {
+  std::vector<Ref<Storage>> result;
+  for (const Ref<Storage>& storage : made_)
+    if (storage->use_count() > 1) result.push_back(storage);
+  return result;
+}
+
+int Tracer::input_of(const TensorImpl& tensor) const {
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    if (inputs_[i] != tensor.storage) continue;
+    const ir::Geometry& base = memories_.at(inputs_[i].get())->base();
+    bool whole = tensor.offset == 0 && tensor.sizes == base.sizes && tensor.strides == base.strides;
+    return whole ? static_cast<int>(i) : -1;
+  }
+  return -1;
+}
+
+ir::Value Tracer::whole_of(const Storage& storage) {
+  auto at = memories_.find(&storage);
+  if (at == memories_.end() || at->second->empty()) return nullptr;
+  return at->second->read_flat();
+}
+
+bool Tracer::input_written(int input) const { return memories_.at(inputs_[input].get())->written(); }
+
+}  // namespace tw::eager

@@ -1,0 +1,97 @@
+// Records what the front end does instead of doing it. While a thread has a tracer (`modes().tracer`),
+// dispatch appends nodes to its graph where it would launch kernels; everything else, views, in-place rules,
+// tape and backward, runs as in eager mode, on tensors whose storages hold values of the graph instead of
+// bytes.
+//
+// Tensors of the outside that the program touches become variables of the graph; those that the host fills
+// while it is traced become constants.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "eager/symbolic_memory.h"
+#include "eager/tensor.h"
+
+namespace tw::eager {
+
+// What a traced program does to the gradient of a leaf.
+struct GradChange {
+  Tensor leaf;
+  Tensor before;      // .grad when the trace began
+  bool read = false;  // the program saw whether there was one
+  Tensor after;       // null: none
+};
+
+class Tracer {
+ public:
+  Tracer();
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  ir::Graph& graph() { return *graph_; }
+  std::unique_ptr<ir::Graph> take_graph() { return std::move(graph_); }
+
+  // A tensor that stands for an argument like `like`.
+  Tensor add_input(const std::string& name, const TensorImpl& like);
+  // A 0-dim operand that ranks as a Python number, for number `number` of the graph.
+  Tensor number_operand(int number, const Scalar& now);
+  int add_number(const std::string& name);
+
+  // ---- called by dispatch
+  void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+              const void* attrs, std::span<Tensor> outputs);
+  void view(const ir::OpDef& def, const TensorImpl& input, const void* attrs, const TensorImpl& result);
+  Ref<Storage> make_storage(device::Device device, size_t size_bytes);
+  void filled_by_host(const Ref<Storage>& storage);
+  PhiloxKey next_draw();
+  // Before .grad of a leaf is read or changed.
+  void touch_grad(TensorImpl& leaf, bool read);
+  // The next node of `def` takes these attributes from numbers of the graph.
+  void lift_next(const ir::OpDef& def, std::vector<ir::Lifted> lifted) {
+    lifted_op_ = &def;
+    lifted_ = std::move(lifted);
+  }
+  // What nodes are recorded under: the path of the module that runs, and the user's line.
+  std::string module;
+
+  // ---- at the end
+  ir::Value value_of(TensorImpl& tensor);
+  // Puts .grad of all touched leaves back and says what the program made of them.
+  std::vector<GradChange> restore_grads();
+  // Appends the assignments of written variables.
+  void commit();
+  // Storages made by the program that somebody outside still holds.
+  std::vector<Ref<Storage>> escaped() const;
+
+  // Tensors behind graph().variables and graph().constants, in the same order.
+  const std::vector<Tensor>& variables() const { return variables_; }
+  const std::vector<Tensor>& constants() const { return constants_; }
+  // The argument that a tensor is, with its whole geometry; -1 for any other.
+  int input_of(const TensorImpl& tensor) const;
+  bool input_written(int input) const;
+  // What a storage holds at the end, in the order of memory; null where nothing was ever written.
+  ir::Value whole_of(const Storage& storage);
+
+ private:
+  SymbolicMemory& memory_of(TensorImpl& tensor);
+  SymbolicMemory& capture(TensorImpl& tensor);
+  ir::Value literal(const Scalar& value, DType dtype);
+  ir::Value as_dtype(TensorImpl& number, DType dtype);
+  void bind_output(TensorImpl& tensor, ir::Value value);
+
+  std::unique_ptr<ir::Graph> graph_;
+  std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
+  std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
+  std::vector<Ref<Storage>> inputs_;
+  std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
+  std::vector<Tensor> variables_, constants_;
+  std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;
+  std::vector<GradChange> grads_;
+  std::unordered_map<const TensorImpl*, size_t> grad_numbers_;
+  const ir::OpDef* lifted_op_ = nullptr;
+  std::vector<ir::Lifted> lifted_;
+};
+
+}  // namespace tw::eager
