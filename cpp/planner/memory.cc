@@ -1,0 +1,286 @@
+// Stages, in one walk over the ordered nodes: (1) a view op's result is a window of its input's buffer, where
+// the view rule knows one; else the input is copied first. (2) Any other result takes over the buffer of an
+// input that nobody reads afterwards, where the kernel may write over it: in an op that writes an input, and
+// element by element. (3) Else it gets a buffer: the graph's output, the variable that it is assigned to, or
+// a range of the arena. Outputs and variables whose values lie elsewhere are copied at the end, before and
+// after the commit.
+#include "planner/memory.h"
+
+#include <algorithm>
+
+namespace tw::planner {
+
+namespace {
+
+using plan::SegmentKind;
+
+bool same(const ir::Geometry& a, const ir::Geometry& b) {
+  return a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+}
+
+ir::Geometry row_major(const Dims& sizes) { return {sizes, contiguous_strides(sizes), 0}; }
+
+// Element i of the result depends on element i of the inputs alone: the kernel may write over one of them.
+bool elementwise(const ir::OpDef& def) {
+  return def.sbp_rule == sbp::elementwise || def.sbp_rule == sbp::elementwise_linear ||
+         def.sbp_rule == sbp::elementwise_monotone || def.sbp_rule == sbp::elementwise_additive;
+}
+
+class Walk {
+ public:
+  Walk(ir::Graph& graph, const Order& order) : graph_(graph), order_(order) {}
+
+  MemoryLayout run() {
+    count_uses();
+    place_leaves();
+    for (size_t i = 0; i < order_.nodes.size(); i++) {
+      if (i == order_.commit) begin_commit();
+      ir::Node& node = *order_.nodes[i];
+      if (node.def->view) {
+        place_view(node);
+      } else {
+        place_op(node);
+      }
+    }
+    if (order_.commit == order_.nodes.size()) begin_commit();
+    for (const ir::Assignment& assignment : graph_.assignments) assign(assignment);
+    return std::move(layout_);
+  }
+
+ private:
+  void count_uses() {
+    for (auto& node : graph_.nodes)
+      for (const ir::Value& input : node->inputs)
+        if (input) uses_[input.get()]++;
+    for (size_t i = 0; i < graph_.outputs.size(); i++) {
+      uses_[graph_.outputs[i].get()]++;
+      output_.try_emplace(graph_.outputs[i].get(), static_cast<int>(i));
+    }
+    for (const ir::Assignment& assignment : graph_.assignments) {
+      uses_[assignment.value.get()]++;
+      assigned_.try_emplace(assignment.value.get(), assignment.variable);
+    }
+  }
+
+  void place_leaves() {
+    auto place_all = [&](std::vector<ir::Leaf>& leaves, SegmentKind kind) {
+      for (size_t i = 0; i < leaves.size(); i++) {
+        ir::GraphValue& value = *leaves[i].value;
+        int buffer = add_buffer(value.count() * size_of(value.dtype), kind, static_cast<int>(i));
+        if (kind == SegmentKind::kVariable) variable_buffers_.push_back(buffer);
+        layout_.leaves.push_back(at(buffer, value));
+        put(value, layout_.leaves.back());
+      }
+    };
+    place_all(graph_.inputs, SegmentKind::kInput);
+    place_all(graph_.variables, SegmentKind::kVariable);
+    place_all(graph_.constants, SegmentKind::kConstant);
+  }
+
+  int add_buffer(int64_t size_bytes, SegmentKind kind = SegmentKind::kArena, int index = 0) {
+    int now = static_cast<int>(layout_.steps.size());
+    layout_.buffers.push_back({kind, index, size_bytes, now, now, 0});
+    pending_.push_back(0);
+    return static_cast<int>(layout_.buffers.size()) - 1;
+  }
+
+  // A new value that fills the start of a buffer.
+  Place at(int buffer, const ir::ValueImpl& value) {
+    return {buffer, layout_.roots++, value.dtype, row_major(value.sizes)};
+  }
+  Place fresh(const ir::ValueImpl& value) {
+    return at(add_buffer(value.count() * size_of(value.dtype)), value);
+  }
+
+  void put(const ir::ValueImpl& value, Place place) {
+    pending_[place.buffer] += uses_[&value];
+    places_[&value] = std::move(place);
+  }
+  const Place& place_of(const ir::Value& value) const { return places_.at(value.get()); }
+  void consume(const ir::Node& node) {
+    for (const ir::Value& input : node.inputs)
+      if (input) pending_[place_of(input).buffer]--;
+  }
+
+  // Appends a step; its places are in use at it.
+  void add_step(Step step) {
+    int now = static_cast<int>(layout_.steps.size());
+    for (auto* places : {&step.inputs, &step.outputs})
+      for (const Place& place : *places)
+        if (place.buffer >= 0) layout_.buffers[place.buffer].last = now;
+    layout_.steps.push_back(std::move(step));
+  }
+  void add_copy(const Place& from, const Place& to) { add_step({nullptr, {from}, {to}, {false}, {}, {}}); }
+  Place copied(const Place& from) {
+    int buffer = add_buffer(numel(from.geometry.sizes) * size_of(from.dtype));
+    Place to{buffer, layout_.roots++, from.dtype, row_major(from.geometry.sizes)};
+    add_copy(from, to);
+    return to;
+  }
+
+  // as_strided counts from the start of the value it is given, which must lie there in row-major order.
+  static bool window(const ir::Node& node, const Place& input, ir::Geometry* geometry) {
+    static const int as_strided = ir::registry().get("as_strided").id;
+    if (node.def->id != as_strided) return node.def->view(input.geometry, node.attrs.get(), geometry);
+    if (!is_contiguous(input.geometry.sizes, input.geometry.strides)) return false;
+    ir::Geometry start = input.geometry;
+    start.offset = 0;
+    node.def->view(start, node.attrs.get(), geometry);
+    geometry->offset += input.geometry.offset;
+    return true;
+  }
+
+  void place_view(ir::Node& node) {
+    const ir::GraphValue& output = *node.outputs[0];
+    Place input = place_of(node.inputs[0]);
+    ir::Geometry geometry;
+    geometry.sizes = output.sizes;
+    if (!window(node, input, &geometry)) {
+      consume(node);
+      input = copied(input);
+      geometry = {output.sizes, {}, 0};
+      TW_CHECK(window(node, input, &geometry), kInternal, node.def->name(), ": no view of a dense copy");
+    } else {
+      consume(node);
+    }
+    put(output, {input.buffer, input.root, output.dtype, geometry});
+  }
+
+  void place_op(ir::Node& node) {
+    Step step;
+    step.node = &node;
+    for (const ir::Value& input : node.inputs) {
+      step.absent.push_back(!input);
+      step.inputs.push_back(input ? place_of(input) : Place());
+    }
+    consume(node);
+    step.mutated = ir::mutated_inputs(node);
+    size_t own = node.outputs.size() - step.mutated.size();
+    for (size_t i = 0; i < step.mutated.size(); i++) place_mutated(step, i, *node.outputs[own + i]);
+    for (size_t i = 0; i < own; i++) {
+      step.outputs.push_back(place_output(step, i));
+      put(*node.outputs[i], step.outputs.back());
+    }
+    add_step(std::move(step));
+  }
+
+  // May `place` of a variable or the arena be overwritten by the value that is made now?
+  bool may_overwrite(const Place& place, const ir::GraphValue& by) const {
+    if (pending_[place.buffer] > 0) return false;
+    const Buffer& buffer = layout_.buffers[place.buffer];
+    if (buffer.kind == SegmentKind::kArena) return true;
+    auto target = assigned_.find(&by);
+    return buffer.kind == SegmentKind::kVariable && committing_ && target != assigned_.end() &&
+           target->second == buffer.index;
+  }
+
+  // An op that writes input `position`: where the old value is needed later, it works on a copy.
+  void place_mutated(Step& step, size_t number, const ir::GraphValue& output) {
+    Place& input = step.inputs[step.mutated[number]];
+    bool shared = false;
+    for (size_t i = 0; i < step.inputs.size(); i++)
+      shared |= static_cast<int>(i) != step.mutated[number] && step.inputs[i].buffer == input.buffer;
+    if (shared || !may_overwrite(input, output)) input = copied(input);
+    step.becomes.push_back({input.buffer, layout_.roots++, input.dtype, input.geometry});
+    put(output, step.becomes.back());
+  }
+
+  // The kernel reads nothing of the buffer, or exactly the elements that it writes.
+  bool aligned(const Step& step, int buffer, const ir::Geometry& geometry) const {
+    for (const Place& input : step.inputs)
+      if (input.buffer == buffer && !(elementwise(*step.node->def) && same(input.geometry, geometry)))
+        return false;
+    return true;
+  }
+
+  Place place_output(const Step& step, size_t number) {
+    const ir::GraphValue& value = *step.node->outputs[number];
+    const ir::OpDef& def = *step.node->def;
+    auto target = assigned_.find(&value);
+    if (target != assigned_.end() && committing_) {
+      Place variable = at(variable_buffers_[target->second], value);
+      if (may_overwrite(variable, value) && aligned(step, variable.buffer, variable.geometry))
+        return variable;
+    }
+    auto output = output_.find(&value);
+    if (output != output_.end()) {
+      return at(add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, output->second),
+                value);
+    }
+    static const int window_write = ir::registry().get("window_write").id;
+    for (size_t i = 0; i < step.inputs.size(); i++) {
+      const Place& input = step.inputs[i];
+      if (step.absent[i] || layout_.buffers[input.buffer].kind != SegmentKind::kArena) continue;
+      if (pending_[input.buffer] > 0 || input.dtype != value.dtype || taken(step, input.buffer)) continue;
+      if (input.geometry.sizes != value.sizes || !is_contiguous(input.geometry.sizes, input.geometry.strides))
+        continue;
+      bool writes_into = def.id == window_write && i == 0 && step.inputs[1].buffer != input.buffer;
+      if (writes_into || (elementwise(def) && aligned(step, input.buffer, input.geometry)))
+        return {input.buffer, layout_.roots++, input.dtype, input.geometry};
+    }
+    return fresh(value);
+  }
+
+  // Another output or a written input of this step lies there already.
+  static bool taken(const Step& step, int buffer) {
+    for (const Place& output : step.outputs)
+      if (output.buffer == buffer) return true;
+    for (int position : step.mutated)
+      if (step.inputs[position].buffer == buffer) return true;
+    return false;
+  }
+
+  // Everything that may fail is done: outputs that lie elsewhere are copied, and old values of variables that
+  // an assignment still needs are taken out of the way.
+  void begin_commit() {
+    for (size_t i = 0; i < graph_.outputs.size(); i++) {
+      const ir::Value& value = graph_.outputs[i];
+      const Place from = place_of(value);
+      const Buffer& buffer = layout_.buffers[from.buffer];
+      pending_[from.buffer]--;
+      if (buffer.kind == SegmentKind::kOutput && buffer.index == static_cast<int>(i)) continue;
+      int target =
+          add_buffer(value->count() * size_of(value->dtype), SegmentKind::kOutput, static_cast<int>(i));
+      add_copy(from, at(target, *value));
+    }
+    for (const ir::Assignment& assignment : graph_.assignments) {
+      auto found = places_.find(assignment.value.get());
+      if (found == places_.end()) continue;  // made by a node of the commit
+      const Place from = found->second;
+      if (layout_.buffers[from.buffer].kind != SegmentKind::kVariable) continue;
+      pending_[from.buffer]--;
+      if (same_place(from, assignment.variable)) continue;
+      found->second = copied(from);
+    }
+    layout_.commit = layout_.steps.size();
+    committing_ = true;
+  }
+
+  bool same_place(const Place& place, int variable) const {
+    const ir::GraphValue& value = *graph_.variables[variable].value;
+    return place.buffer == variable_buffers_[variable] && same(place.geometry, row_major(value.sizes));
+  }
+
+  void assign(const ir::Assignment& assignment) {
+    const Place from = place_of(assignment.value);
+    if (same_place(from, assignment.variable)) return;
+    const ir::GraphValue& value = *graph_.variables[assignment.variable].value;
+    add_copy(from, at(variable_buffers_[assignment.variable], value));
+  }
+
+  ir::Graph& graph_;
+  const Order& order_;
+  MemoryLayout layout_;
+  std::unordered_map<const ir::ValueImpl*, int> uses_;  // in the whole graph
+  std::unordered_map<const ir::ValueImpl*, int> output_, assigned_;
+  std::unordered_map<const ir::ValueImpl*, Place> places_;
+  std::vector<int> pending_;  // uses of a buffer's values that are still to come
+  std::vector<int> variable_buffers_;
+  bool committing_ = false;
+};
+
+}  // namespace
+
+MemoryLayout lay_out(ir::Graph& graph, const Order& order) { return Walk(graph, order).run(); }
+
+}  // namespace tw::planner

@@ -1,0 +1,50 @@
+// Where the values of a graph lie: which of them share a buffer, and when each buffer is needed.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "plan/plan.h"
+#include "planner/order.h"
+
+namespace tw::planner {
+
+// Memory of its own: a range of the arena, or a whole leaf or output.
+struct Buffer {
+  plan::SegmentKind kind = plan::SegmentKind::kArena;
+  int index = 0;  // of the leaf or output
+  int64_t size_bytes = 0;
+  int first = 0, last = 0;  // steps between which an arena buffer is in use, both included
+  int64_t offset = 0;       // in the arena, once packed
+};
+
+// A value's place: a strided window of a buffer. Views of one value have its `root`; a value that takes over
+// a buffer has a new one.
+struct Place {
+  int buffer = -1;
+  int root = -1;
+  DType dtype = DType::kFloat32;
+  ir::Geometry geometry;  // its offset counts elements from the buffer's start
+};
+
+// A kernel call of the plan. `node` is null for the copies that the planner adds.
+struct Step {
+  ir::Node* node = nullptr;
+  std::vector<Place> inputs;
+  std::vector<Place> outputs;
+  std::vector<bool> absent;    // of inputs
+  std::vector<int> mutated;    // positions in `inputs` that the kernel writes
+  std::vector<Place> becomes;  // what they are then: the same memory under a root of its own
+};
+
+struct MemoryLayout {
+  std::vector<Buffer> buffers;
+  std::vector<Place> leaves;  // inputs, variables, constants
+  std::vector<Step> steps;
+  int roots = 0;
+  size_t commit = 0;  // the first step that may write variables
+};
+
+MemoryLayout lay_out(ir::Graph& graph, const Order& order);
+
+}  // namespace tw::planner

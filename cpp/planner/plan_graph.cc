@@ -1,0 +1,149 @@
+// Stages: (1) order the nodes; (2) give every value a place in a buffer; (3) pack the arena's buffers by
+// their times of use; (4) write it all down as one chain of launches.
+#include "planner/plan_graph.h"
+
+#include "ir/attr_text.h"
+#include "planner/memory.h"
+#include "planner/order.h"
+#include "planner/packing/packing.h"
+
+namespace tw::planner {
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+std::string attributes_text(const ir::Node& node) {
+  std::string out;
+  for (size_t i = 0; i < node.def->schema.params.size(); i++) {
+    const ir::Param& param = node.def->schema.params[i];
+    if (param.kind != ir::ParamKind::kAttr) continue;
+    std::vector<ir::LiftedItem> lifted;
+    for (const ir::Lifted& entry : node.lifted)
+      if (entry.param == static_cast<int>(i)) lifted.push_back({entry.item, entry.number});
+    ir::AttrValue value = ir::read_attr(param.field, node.attrs.get());
+    if (lifted.empty() && param.has_default && ir::same_attr(value, param.default_value)) continue;
+    if (!out.empty()) out += ", ";
+    out += param.name + "=";
+    ir::print_attr(out, value, lifted);
+  }
+  return out;
+}
+
+class Writer {
+ public:
+  Writer(ir::Graph& graph, MemoryLayout layout) : graph_(graph), layout_(std::move(layout)) {}
+
+  plan::Plan run() {
+    plan_.name = graph_.name;
+    plan_.draws = graph_.draws;
+    plan_.devices = {"cpu"};
+    plan_.strings = graph_.strings.all();
+    plan_.numbers = graph_.numbers;
+    plan_.streams.emplace_back();
+    pack_arena();
+    add_segments();
+    owners_.assign(layout_.roots, -1);
+    for (size_t i = 0; i < graph_.nodes.size(); i++)
+      node_numbers_[graph_.nodes[i].get()] = static_cast<int>(i);
+    for (const Place& leaf : layout_.leaves) value_of(leaf);
+    plan::Actor actor;
+    actor.name = "main";
+    if (layout_.commit < layout_.steps.size()) actor.commit = static_cast<int>(layout_.commit);
+    for (const Step& step : layout_.steps) actor.launches.push_back(launch_of(step));
+    plan_.actors.push_back(std::move(actor));
+    return std::move(plan_);
+  }
+
+ private:
+  void pack_arena() {
+    std::vector<Block> blocks;
+    std::vector<Buffer*> packed;
+    for (Buffer& buffer : layout_.buffers) {
+      if (buffer.kind != plan::SegmentKind::kArena) continue;
+      blocks.push_back({buffer.size_bytes, buffer.first, buffer.last, kAlignment});
+      packed.push_back(&buffer);
+    }
+    Packing packing = pack(blocks);
+    for (size_t i = 0; i < packed.size(); i++) packed[i]->offset = packing.offsets[i];
+    arena_bytes_ = packing.peak_bytes;
+    plan_.lower_bound_bytes = packing.lower_bound_bytes;
+  }
+
+  // The arena is segment 0, whole buffers have one each.
+  void add_segments() {
+    plan_.segments.push_back({plan::SegmentKind::kArena, 0, arena_bytes_, 0});
+    for (const Buffer& buffer : layout_.buffers) {
+      segment_.push_back(0);
+      if (buffer.kind == plan::SegmentKind::kArena) continue;
+      segment_.back() = static_cast<int>(plan_.segments.size());
+      plan_.segments.push_back({buffer.kind, buffer.index, buffer.size_bytes, 0});
+    }
+  }
+
+  // The number of the plan's value at a place; the first one of a root owns its bytes.
+  int value_of(const Place& place) {
+    plan::Value value;
+    value.segment = segment_[place.buffer];
+    value.offset_bytes = layout_.buffers[place.buffer].offset + place.geometry.offset * size_of(place.dtype);
+    value.dtype = place.dtype;
+    value.sizes = place.geometry.sizes;
+    value.strides = place.geometry.strides;
+    value.storage = owners_[place.root];
+    if (value.storage >= 0) {
+      const plan::Value& owner = plan_.values[value.storage];
+      if (owner.offset_bytes == value.offset_bytes && owner.dtype == value.dtype &&
+          owner.sizes == value.sizes && owner.strides == value.strides)
+        return value.storage;
+    }
+    plan_.values.push_back(std::move(value));
+    int number = static_cast<int>(plan_.values.size()) - 1;
+    if (owners_[place.root] < 0) owners_[place.root] = number;
+    return number;
+  }
+
+  plan::Launch launch_of(const Step& step) {
+    plan::Launch launch;
+    launch.op = "clone";
+    if (step.node) {
+      launch.op = step.node->def->name();
+      launch.attrs = attributes_text(*step.node);
+      launch.starts.assign(step.node->starts.begin(), step.node->starts.end());
+      launch.draw = ir::draw_of(*step.node);
+      for (const ir::Lifted& entry : step.node->lifted)
+        launch.lifted.push_back({entry.param, entry.item, entry.number});
+      launch.node = node_numbers_.at(step.node);
+      launch.module = step.node->module;
+      launch.origin = step.node->origin;
+    }
+    for (size_t i = 0; i < step.inputs.size(); i++)
+      launch.inputs.push_back(step.absent[i] ? -1 : value_of(step.inputs[i]));
+    for (const Place& output : step.outputs) {
+      launch.outputs.push_back(value_of(output));
+      int taken = -1;
+      for (size_t i = 0; i < step.inputs.size(); i++)
+        if (!step.absent[i] && step.inputs[i].buffer == output.buffer) taken = static_cast<int>(i);
+      launch.in_place.push_back(taken);
+    }
+    launch.mutated = step.mutated;
+    for (const Place& place : step.becomes) launch.becomes.push_back(value_of(place));
+    return launch;
+  }
+
+  ir::Graph& graph_;
+  MemoryLayout layout_;
+  plan::Plan plan_;
+  int64_t arena_bytes_ = 0;
+  std::unordered_map<const ir::Node*, int> node_numbers_;
+  std::vector<int> segment_;  // of each buffer
+  std::vector<int> owners_;   // of each root
+};
+
+}  // namespace
+
+plan::Plan plan_graph(ir::Graph& graph) {
+  graph.number();
+  return Writer(graph, lay_out(graph, order_nodes(graph))).run();
+}
+
+}  // namespace tw::planner

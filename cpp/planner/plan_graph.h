@@ -1,0 +1,12 @@
+// graph → plan, for one device and one stream: order, places, arena.
+#pragma once
+
+#include "ir/graph.h"
+#include "plan/plan.h"
+
+namespace tw::planner {
+
+// The same graph gives the same plan, byte for byte. `graph` gets its values numbered.
+plan::Plan plan_graph(ir::Graph& graph);
+
+}  // namespace tw::planner
