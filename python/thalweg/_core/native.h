@@ -17,6 +17,7 @@ void bind_memory(pybind11::module_& m);
 void bind_dlpack(pybind11::module_& m);
 void bind_random(pybind11::module_& m);
 void bind_device(pybind11::module_& m);
+void bind_jit(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
 

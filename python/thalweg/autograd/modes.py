@@ -228,3 +228,9 @@ def is_inference_mode_enabled() -> bool:
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
     """Whether autocast is on."""
     return _native.autocast_enabled()
+
+
+def state() -> tuple:
+    """All modes that decide what a traced function records."""
+    autocast_dtype = _native.autocast_dtype() if _native.autocast_enabled() else None
+    return (_native.grad_enabled(), _native.inference_enabled(), autocast_dtype)

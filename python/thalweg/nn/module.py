@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import thalweg as tw
+from thalweg.jit import context
 from thalweg.nn.convert import ConvertMixin
 from thalweg.nn.hooks import CallHooks, call_with_hooks
 from thalweg.nn.parameter import Buffer, Parameter
@@ -49,6 +50,11 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         raise NotImplementedError(f"forward: {type(self).__name__} does not define it")
 
     def __call__(self, *args, **kwargs):
+        if context.current is not None:
+            return context.current.call_module(self, self._call, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args, **kwargs):
         hooks = self._call_hooks
         if hooks is None:
             return self.forward(*args, **kwargs)

@@ -53,7 +53,7 @@ class NAdam(Optimizer):
         factors = []
         for state, step in zip(states, steps):
             mu, mu_next = momentum(step), momentum(step + 1)
-            state["mu_product"] = float(state["mu_product"]) * mu
+            state["mu_product"] = as_number(state["mu_product"]) * mu
             product = state["mu_product"]
             factors.append(((1 - mu) / (1 - product), mu_next / (1 - product * mu_next)))
         _multi_tensor_nadam(

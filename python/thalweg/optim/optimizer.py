@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections import defaultdict
 from itertools import chain
 
 import thalweg as tw
 from thalweg._core import _native
+from thalweg.jit import context
 from thalweg.nn.hooks import HookDict
 
 __all__ = ["Optimizer"]
 
 required = object()  # marks an option of a group that has no default
+
+
+def _traceable(step):
+    """A step of a subclass that writes its own: in a trace, options and counts become the program's numbers first."""
+
+    @functools.wraps(step)
+    def traceable(self, *args, **kwargs):
+        if context.current is not None:
+            context.current.lift_optimizer(self)
+        return step(self, *args, **kwargs)
+
+    return traceable
 
 
 class Optimizer:
@@ -128,6 +142,8 @@ class Optimizer:
         if closure is not None:
             with tw.enable_grad():
                 loss = closure()
+        if context.current is not None:
+            context.current.lift_optimizer(self)
         before = _native.allocate_for_long(True)  # the state
         try:
             with tw.no_grad():
@@ -139,6 +155,11 @@ class Optimizer:
         for hook, _ in list(self._hooks["step_post"].values()):
             hook(self, (), kwargs)
         return loss
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _traceable(cls.step)
 
     def _step_group(self, group):
         params, grads, states = [], [], []

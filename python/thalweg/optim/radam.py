@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import thalweg as tw
 from thalweg.optim._common import (
     add_ratio_,
@@ -68,7 +66,7 @@ def _rectification(step, beta2):
     length = longest - 2 * step * beta2**step / (1 - beta2**step)
     if length <= 5:
         return None
-    return math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
+    return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
 
 
 def _multi_tensor_radam(params, grads, exp_avgs, exp_avg_sqs, steps, *, lr, beta1, beta2, eps, weight_decay, decoupled):
@@ -83,4 +81,4 @@ def _multi_tensor_radam(params, grads, exp_avgs, exp_avg_sqs, steps, *, lr, beta
         if rectification is None:
             param.add_(mean, alpha=rate)
         else:
-            add_ratio_(param, mean, square.sqrt().add_(eps), rate * rectification * math.sqrt(1 - beta2**step))
+            add_ratio_(param, mean, square.sqrt().add_(eps), rate * rectification * (1 - beta2**step) ** 0.5)

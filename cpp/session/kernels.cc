@@ -1,0 +1,53 @@
+#include "session/kernels.h"
+
+#include "eager/dispatch.h"
+
+namespace tw::session {
+
+namespace {
+
+class NodeKernel final : public runtime::LaunchKernel {
+ public:
+  NodeKernel(const ir::OpDef& def, const void* attributes) : def_(def), attrs_(def.attr_type, attributes) {
+    kernel = eager::kernel_of(def);
+    TW_CHECK(kernel, kInternal, def.name(), ": the op has no kernel");
+    this->attributes = attrs_.get();
+    random_key_offset = def.random_key_offset;
+  }
+
+  void write_number(const plan::Lifted& where, const Scalar& value) override {
+    const ir::Param& param = def_.schema.params[where.param];
+    if (where.item < 0)
+      return ir::write_attr(param.field, attrs_.get(), as_attr(param.attr_kind, value), def_.name(),
+                            param.name.c_str());
+    void* list = static_cast<char*>(attrs_.get()) + param.field.offset;
+    if (param.attr_kind == ir::AttrKind::kIntList) {
+      (*static_cast<IntList*>(list))[where.item] = value.to_int();
+    } else {
+      (*static_cast<ir::FloatList*>(list))[where.item] = value.to_double();
+    }
+  }
+
+ private:
+  static ir::AttrValue as_attr(ir::AttrKind kind, const Scalar& value) {
+    if (kind == ir::AttrKind::kInt) return value.to_int();
+    if (kind == ir::AttrKind::kFloat) return value.to_double();
+    return value;
+  }
+
+  const ir::OpDef& def_;
+  ir::AttrBox attrs_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& launch) {
+  if (launch.node >= 0) {
+    const ir::Node& node = *graph_.nodes[launch.node];
+    return std::make_unique<NodeKernel>(*node.def, node.attrs.get());
+  }
+  const ir::OpDef& def = ir::registry().get(launch.op);
+  return std::make_unique<NodeKernel>(def, def.defaults());
+}
+
+}  // namespace tw::session

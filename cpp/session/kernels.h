@@ -1,0 +1,18 @@
+// Kernels and attributes of a graph's nodes, for the runtime.
+#pragma once
+
+#include "ir/graph.h"
+#include "runtime/kernel_source.h"
+
+namespace tw::session {
+
+class GraphKernels final : public runtime::KernelSource {
+ public:
+  explicit GraphKernels(const ir::Graph& graph) : graph_(graph) {}
+  std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override;
+
+ private:
+  const ir::Graph& graph_;
+};
+
+}  // namespace tw::session

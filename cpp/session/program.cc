@@ -1,0 +1,109 @@
+#include "session/program.h"
+
+#include "eager/dispatch.h"
+#include "eager/generator.h"
+#include "eager/modes.h"
+#include "passes/pass.h"
+#include "planner/plan_graph.h"
+#include "session/kernels.h"
+
+namespace tw::session {
+
+namespace {
+
+// Results of this size and less that depend on nothing are computed once, when the program is made.
+constexpr int64_t kLiteralBytes = 4096;
+
+bool is_literal(const ir::Node& node) {
+  if (!node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
+  const ir::GraphValue& value = *node.outputs[0];
+  return node.def->random_key_offset < 0 && value.count() * size_of(value.dtype) <= kLiteralBytes;
+}
+
+}  // namespace
+
+Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
+                 std::vector<eager::Tensor> constants)
+    : graph_(std::move(graph)), variables_(std::move(variables)), constants_(std::move(constants)) {
+  passes::simplify(*graph_);
+  fold_literals();
+  GraphKernels kernels(*graph_);
+  executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_), kernels);
+  for (const eager::Tensor& variable : variables_) variable_bytes_.push_back(variable->storage->size_bytes());
+  for (const eager::Tensor& constant : constants_) constant_data_.push_back(constant->storage->data());
+  variable_data_.resize(variables_.size());
+  input_data_.resize(graph_->inputs.size());
+  output_data_.resize(graph_->outputs.size());
+}
+
+Program::~Program() = default;
+
+void Program::fold_literals() {
+  eager::TracerPause pause;
+  std::vector<std::unique_ptr<ir::Node>> kept;
+  for (auto& node : graph_->nodes) {
+    if (!is_literal(*node)) {
+      kept.push_back(std::move(node));
+      continue;
+    }
+    const ir::GraphRef& value = node->outputs[0];
+    eager::Tensor tensor = eager::empty(value->sizes, value->dtype);
+    ir::Meta meta{value->dtype, value->sizes};
+    eager::launch(*node->def, {},
+                  node->starts.empty() ? std::span<const int>()
+                                       : std::span<const int>(node->starts.data(), node->starts.size()),
+                  node->attrs.get(), {&meta, 1}, {&tensor, 1});
+    value->node = nullptr;
+    graph_->constants.push_back({cat(node->def->name(), graph_->constants.size()), value});
+    constants_.push_back(std::move(tensor));
+  }
+  graph_->nodes = std::move(kept);
+}
+
+bool Program::variables_fit() const {
+  for (size_t i = 0; i < variables_.size(); i++)
+    if (variables_[i]->storage->symbolic() || variables_[i]->storage->size_bytes() != variable_bytes_[i])
+      return false;
+  return true;
+}
+
+void* Program::variable_data(size_t i) const {
+  const eager::Storage& storage = *variables_[i]->storage;
+  TW_CHECK(storage.size_bytes() == variable_bytes_[i], kRuntime,
+           "a compiled function: ", graph_->variables[i].name,
+           " has other memory than when it was traced: ", storage.size_bytes(), " bytes, not ",
+           variable_bytes_[i]);
+  return storage.data();
+}
+
+std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
+                                        std::span<const Scalar> numbers) {
+  TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
+           " tensors are wanted, got ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::GraphValue& wanted = *graph_->inputs[i].value;
+    TW_CHECK(inputs[i]->dtype == wanted.dtype && inputs[i]->sizes == wanted.sizes && inputs[i]->contiguous,
+             kValue, graph_->name, ": input ", graph_->inputs[i].name, " must be a contiguous ", wanted.dtype,
+             " tensor of shape ", wanted.sizes, ", got ", inputs[i]->dtype, " of shape ", inputs[i]->sizes);
+    input_data_[i] = inputs[i]->data();
+  }
+  for (size_t i = 0; i < variables_.size(); i++) variable_data_[i] = variable_data(i);
+  std::vector<eager::Tensor> outputs;
+  outputs.reserve(output_data_.size());
+  for (size_t i = 0; i < output_data_.size(); i++) {
+    outputs.push_back(eager::empty(graph_->outputs[i]->sizes, graph_->outputs[i]->dtype));
+    output_data_[i] = outputs[i]->data();
+  }
+  PhiloxKey first = eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
+  runtime::Bindings bindings{input_data_, variable_data_, constant_data_, output_data_,
+                             numbers,     first.seed,     first.draw};
+  {
+    eager::Unlocked unlocked;
+    executable_->run(bindings);
+  }
+  for (const ir::Assignment& assignment : graph_->assignments)
+    variables_[assignment.variable]->storage->version++;
+  return outputs;
+}
+
+}  // namespace tw::session

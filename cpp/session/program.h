@@ -1,0 +1,47 @@
+// A traced program made ready to run: its graph, its plan, and the tensors behind its variables.
+#pragma once
+
+#include <memory>
+
+#include "eager/tracer.h"
+#include "ir/graph.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+
+namespace tw::session {
+
+class Program {
+ public:
+  // `variables` and `constants` stand behind those of the graph, in the same order. Plans and allocates.
+  Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
+          std::vector<eager::Tensor> constants);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Runs one step; `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not
+  // have the traced dtype, shape and strides, kRuntime where a variable's tensor has been given other memory
+  // of another size.
+  std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers);
+
+  // Whether the tensors behind the variables still have memory as when they were traced.
+  bool variables_fit() const;
+
+  ir::Graph& graph() { return *graph_; }
+  const plan::Plan& plan() const { return executable_->plan(); }
+  int64_t arena_bytes() const { return executable_->arena_bytes(); }
+  const std::vector<eager::Tensor>& variables() const { return variables_; }
+
+ private:
+  void fold_literals();
+  void* variable_data(size_t i) const;
+
+  std::unique_ptr<ir::Graph> graph_;
+  std::vector<eager::Tensor> variables_, constants_;
+  std::vector<size_t> variable_bytes_;
+  std::unique_ptr<runtime::Executable> executable_;
+  // Addresses of a run; kept, so that a call does not allocate them.
+  std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;
+};
+
+}  // namespace tw::session

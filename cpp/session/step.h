@@ -1,0 +1,57 @@
+// A traced call: the program and what its Python side needs beside the values, results that are tensors of
+// the outside, gradients of leaves, and tensors that the program made and somebody kept.
+#pragma once
+
+#include "session/program.h"
+
+namespace tw::session {
+
+class Step {
+ public:
+  // Ends the trace: `results` are the tensors that the function returned. The tracer must not be current any
+  // more.
+  static std::unique_ptr<Step> finish(eager::Tracer& tracer, std::vector<eager::Tensor> results);
+  // Plans. Before it, the caller drops the results: what is still held then was kept by the program.
+  void compile(eager::Tracer& tracer);
+
+  // False when the world has changed so that the trace no longer describes the function.
+  bool valid() const;
+  // Runs; returns the tensors that the function returns. Not after a run of a step that made state.
+  std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers);
+
+  // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
+  bool made_state() const { return !kept_.empty(); }
+  Program& program() { return *program_; }
+
+ private:
+  // What a returned tensor, or a gradient, is: a result of the graph, an argument, or a tensor of the
+  // outside.
+  struct Source {
+    int output = -1, input = -1;
+    eager::Tensor tensor;
+  };
+  struct GradEffect {
+    eager::Tensor leaf;
+    int input = -1;   // the leaf is this argument
+    int output = -1;  // result of the graph; -1: none
+  };
+  struct GradGuard {
+    eager::Tensor leaf;
+    bool present;
+  };
+  struct LeafGuard {
+    eager::Tensor tensor;
+    bool requires_grad;
+  };
+  Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
+  int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);
+
+  std::vector<Source> results_;
+  std::vector<GradEffect> grads_;
+  std::vector<GradGuard> grad_guards_;
+  std::vector<LeafGuard> leaf_guards_;
+  std::vector<std::pair<Ref<eager::Storage>, int>> kept_;  // with the result that fills them
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace tw::session

@@ -1,0 +1,67 @@
+// Traced functions: what thalweg.jit drives.
+#include <pybind11/stl.h>
+
+#include "eager/modes.h"
+#include "ir/graph_text.h"
+#include "native.h"
+#include "session/step.h"
+
+namespace tw::py {
+
+namespace pb = pybind11;
+using eager::Tensor;
+
+namespace {
+
+Scalar number_of(pb::handle object) {
+  if (PyBool_Check(object.ptr())) return Scalar(object.cast<bool>());
+  if (PyLong_Check(object.ptr())) return Scalar(object.cast<int64_t>());
+  return Scalar(object.cast<double>());
+}
+
+std::vector<Tensor> run(session::Step& step, const std::vector<Tensor>& inputs, const pb::list& numbers) {
+  std::vector<Scalar> scalars;
+  for (pb::handle number : numbers) scalars.push_back(number_of(number));
+  return step.run(inputs, scalars);
+}
+
+}  // namespace
+
+void bind_jit(pb::module_& m) {
+  m.def("is_symbolic", [](const Tensor& tensor) { return tensor->storage->symbolic(); });
+
+  pb::class_<session::Step>(m, "Step", "A traced call, ready to run.")
+      .def("compile", &session::Step::compile)
+      .def("valid", &session::Step::valid)
+      .def("run", run)
+      .def_property_readonly("made_state", &session::Step::made_state)
+      .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
+      .def("arena_bytes", [](session::Step& step) { return step.program().arena_bytes(); })
+      .def("lower_bound_bytes", [](session::Step& step) { return step.program().plan().lower_bound_bytes; })
+      .def("launch_count",
+           [](session::Step& step) { return step.program().plan().actors[0].launches.size(); });
+
+  pb::class_<eager::Tracer>(m, "Tracer",
+                            "Records what the front end does on this thread instead of doing it.")
+      .def(pb::init<>())
+      .def("start",
+           [](eager::Tracer& tracer) {
+             TW_CHECK(!eager::modes().tracer, kRuntime, "jit: this thread traces a function already");
+             eager::modes().tracer = &tracer;
+           })
+      .def("stop", [](eager::Tracer&) { eager::modes().tracer = nullptr; })
+      .def("add_input", [](eager::Tracer& tracer, const std::string& name,
+                           const Tensor& like) { return tracer.add_input(name, *like); })
+      .def("add_number", &eager::Tracer::add_number)
+      .def_readwrite("module", &eager::Tracer::module)
+      .def("set_name", [](eager::Tracer& tracer, const std::string& name) { tracer.graph().name = name; })
+      .def("name_variable", [](eager::Tracer& tracer, size_t i,
+                               const std::string& name) { tracer.graph().variables[i].name = name; })
+      .def_property_readonly("variables", &eager::Tracer::variables)
+      .def("input_written", &eager::Tracer::input_written)
+      .def("finish", [](eager::Tracer& tracer, std::vector<Tensor> results) {
+        return session::Step::finish(tracer, std::move(results));
+      });
+}
+
+}  // namespace tw::py

@@ -1,0 +1,132 @@
+"""tw.jit: a function whose calls run as static programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from thalweg.autograd import modes
+from thalweg.jit import context
+from thalweg.jit.trace import Trace
+from thalweg.jit.tree import flatten, key_of, unflatten
+
+__all__ = ["Compiled", "jit"]
+
+_CACHE_SIZE = 16
+
+
+class _Program:
+    """A finished trace, ready to run again."""
+
+    def __init__(self, trace: Trace, step: Any, result: Any) -> None:
+        self.trace, self.step, self.result = trace, step, result
+        self._numbers, self._conditions, self._updates = trace.compile_numbers()
+        self._outcomes = list(trace.guards.values())
+
+    def read(self) -> list | None:
+        """The numbers that the program reads, or None where it does not describe the function any more."""
+        if not (self.trace.holds() and self.step.valid()):
+            return None
+        try:
+            numbers = [container[key] for container, key in self.trace.places]
+        except KeyError:
+            return None
+        if any(type(number) not in (int, float) for number in numbers):
+            return None
+        return numbers if self._conditions(numbers) == self._outcomes else None
+
+    def run(self, tensors: list, numbers: list) -> Any:
+        results = self.step.run(tensors, self._numbers(numbers))
+        for (container, key, _), value in zip(self.trace.updates, self._updates(numbers)):
+            container[key] = value
+        for call in self.trace.deferred:
+            call()
+        return unflatten(self.result, results)
+
+
+class Compiled:
+    """A function that is traced when it is called with arguments of a new kind, and run as a static program.
+
+    Made by `tw.jit`. Attributes: `__wrapped__`, the function.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._programs: dict[Any, list[_Program]] = {}
+        self.trace_count = 0
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if context.current is not None:  # inside another trace, the function is a part of that
+            return self._function(*args, **kwargs)
+        tensors: list = []
+        tree = flatten((args, kwargs), tensors)
+        tensors = [tensor if tensor.is_contiguous() else tensor.contiguous() for tensor in tensors]
+        key = (key_of(tree), tuple((t.dtype, t.shape, t.requires_grad) for t in tensors), modes.state())
+        known = self._programs.setdefault(key, [])
+        for i, program in enumerate(known):
+            numbers = program.read()
+            if numbers is not None:
+                if i:
+                    known.insert(0, known.pop(i))
+                return program.run(tensors, numbers)
+        program = self._trace(tree, tensors)
+        if not (program.step.made_state or program.trace.made_state):
+            known.insert(0, program)
+            del known[_CACHE_SIZE:]
+        return program.run(tensors, [container[key] for container, key in program.trace.places])
+
+    def _trace(self, tree: Any, tensors: list) -> _Program:
+        self.trace_count += 1
+        trace = Trace(self._function.__name__)
+        symbolic = [trace.tracer.add_input(f"argument {i}", tensor) for i, tensor in enumerate(tensors)]
+        args, kwargs = unflatten(tree, symbolic)
+        results: list = []
+        with trace:
+            result = flatten(self._function(*args, **kwargs), results)
+        step = trace.tracer.finish(results)
+        for i in range(len(tensors)):
+            if trace.tracer.input_written(i):
+                raise NotImplementedError(f"{trace_name(self._function)}: it writes to its argument {i} in place")
+        del args, kwargs, symbolic
+        results.clear()
+        step.compile(trace.tracer)
+        return _Program(trace, step, result)
+
+    def programs(self) -> list[_Program]:
+        """All programs that are kept."""
+        return [program for known in self._programs.values() for program in known]
+
+
+def trace_name(function: Callable) -> str:
+    return getattr(function, "__qualname__", repr(function))
+
+
+def jit(function: Callable | None = None) -> Any:
+    """Makes a function run as a static program: traced at the first call with arguments of a new kind, then run anew.
+
+    Args:
+        function: any function of tensors, numbers, strings, None, and lists, tuples, dicts and dataclasses of them. It
+            may run backward, step optimizers and write to the tensors it finds outside: these are its variables.
+
+    Returns: a Compiled, to be called like the function.
+
+    Python code runs while tracing only. Tensors that it finds outside are read and written where they are in every
+    call, as are the numbers in optimizers; other values of Python are constants of the program.
+
+    >>> import thalweg as tw
+    >>> @tw.jit
+    ... def f(x):
+    ...     return (x * x).sum()
+    >>> f(tw.tensor([1.0, 2.0])), f(tw.tensor([3.0, 4.0]))
+    (tensor(5.), tensor(25.))
+    >>> f.trace_count
+    1
+    """
+    if function is None:
+        return jit
+    return Compiled(function)

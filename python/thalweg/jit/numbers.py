@@ -1,0 +1,129 @@
+"""Python numbers that a traced program gets anew in every call: learning rates, step counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from thalweg._core import _tensor
+
+__all__ = ["Number"]
+
+
+class Number:
+    """A number whose value may differ from call to call; arithmetic on it makes an expression.
+
+    What needs the value itself (a comparison, an index, a function of the math module) gets that of the trace, and the
+    trace is used again only while the outcome stays the same.
+
+    Args:
+        trace: the Trace that it belongs to.
+        text: Python source that gives its value from `r`, the list of the numbers that the trace reads.
+        value: its value during the trace.
+    """
+
+    __slots__ = ("text", "trace", "value")
+
+    def __init__(self, trace: Any, text: str, value: float) -> None:
+        self.trace, self.text, self.value = trace, text, value
+
+    def _enter_graph(self) -> tuple[int, float]:
+        """Its number in the graph, and its value now."""
+        return self.trace.number_in_graph(self), self.value
+
+    def _binary(self, other: Any, operator: str, swapped: bool = False) -> Any:
+        if isinstance(other, Number):
+            text, value = other.text, other.value
+        elif isinstance(other, (int, float)):
+            text, value = repr_number(other), other
+        else:
+            return NotImplemented
+        a, b = ((text, value), (self.text, self.value)) if swapped else ((self.text, self.value), (text, value))
+        return Number(self.trace, f"({a[0]} {operator} {b[0]})", _OPERATORS[operator](a[1], b[1]))
+
+    def _read(self, form: str, value: Any) -> Any:
+        """`value`, which is what the source `form` gives now; the trace holds while it gives the same."""
+        self.trace.guard(form.format(self.text), value)
+        return value
+
+    def __neg__(self) -> Number:
+        return Number(self.trace, f"(-{self.text})", -self.value)
+
+    def __pos__(self) -> Number:
+        return self
+
+    def __abs__(self) -> Number:
+        return Number(self.trace, f"abs({self.text})", abs(self.value))
+
+    def __bool__(self) -> bool:
+        return self._read("bool({})", bool(self.value))
+
+    def __float__(self) -> float:
+        return self._read("float({})", float(self.value))
+
+    def __int__(self) -> int:
+        return self._read("int({})", int(self.value))
+
+    def __index__(self) -> int:
+        if not isinstance(self.value, int):
+            raise TypeError(f"an integer is wanted, got {self.value!r}")
+        return self._read("{}", self.value)
+
+    def __hash__(self) -> int:
+        return hash(self._read("{}", self.value))
+
+    def __repr__(self) -> str:
+        return f"Number({self.value!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+
+def repr_number(value: float) -> str:
+    """Python source of a number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)
+
+
+_OPERATORS = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b,
+}
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def _arithmetic(operator: str, swapped: bool) -> Any:
+    return lambda self, other: self._binary(other, operator, swapped)
+
+
+def _comparison(name: str, operator: str) -> Any:
+    def compare(self: Number, other: Any) -> Any:
+        if isinstance(other, Number):
+            text, value = other.text, other.value
+        elif isinstance(other, (int, float)):
+            text, value = repr_number(other), other
+        else:
+            return NotImplemented
+        outcome = getattr(self.value, f"__{name}__")(value)
+        if outcome is NotImplemented:  # int against float
+            outcome = getattr(float(self.value), f"__{name}__")(float(value))
+        self.trace.guard(f"({self.text} {operator} {text})", outcome)
+        return outcome
+
+    return compare
+
+
+for _name, _operator in _ARITHMETIC.items():
+    setattr(Number, f"__{_name}__", _arithmetic(_operator, False))
+    setattr(Number, f"__r{_name}__", _arithmetic(_operator, True))
+for _name, _operator in _COMPARISONS.items():
+    setattr(Number, f"__{_name}__", _comparison(_name, _operator))
+
+_tensor.set_traced_number_type(Number)
