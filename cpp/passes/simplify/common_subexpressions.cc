@@ -10,7 +10,8 @@
 // The first of the nodes stays. Random nodes are never shared: two with one draw are a recomputed one and its
 // original, two with different draws differ. Nor are large values made of nothing (zeros to add gradients
 // into): they are cheaper made twice than kept in between, and each may be written in place. Operands of ops
-// that commute to the bit may stand in either order.
+// that commute to the bit may stand in either order (which of two NaNs comes out of a sum is nobody's
+// promise).
 //
 // One walk with a hash table: near-linear. It undoes recomputation, so it runs before.
 #include <algorithm>

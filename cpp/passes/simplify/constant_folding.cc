@@ -10,6 +10,8 @@
 // that is not 0-dim becomes an expanded number, which takes no memory. The Evaluator runs the kernel that the
 // run would. Ops that draw random numbers or write their inputs stay, and so does what depends on a number
 // that is given anew in every run.
+#include <cmath>
+
 #include "ir/evaluator.h"
 #include "passes/simplify/simplify.h"
 #include "passes/uniform.h"
@@ -41,6 +43,11 @@ bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>*
     numbers->push_back(*uniform.of(input));
   }
   return single || is_elementwise(def);
+}
+
+bool has_nan(const Scalar& number) {
+  complex128 value = number.to_complex();
+  return std::isnan(value.real()) || std::isnan(value.imag());
 }
 
 // A node at the place of another: op(inputs, attributes) that makes `output`.
@@ -84,7 +91,7 @@ void fold_constants(ir::Graph& graph) {
     uniform.learn(*node);
     std::optional<Scalar> result;
     if (known_inputs(*node, uniform, &numbers)) result = evaluator->evaluate(*node, numbers);
-    if (!result) {
+    if (!result || has_nan(*result)) {
       nodes.push_back(std::move(node));
       continue;
     }
