@@ -94,6 +94,19 @@ TW_INLINE T power_of_two(word_t<T> n) {
   return from_bits<T>((n + Bits<T>::bias) << Bits<T>::mantissa);
 }
 
+// 2^n where n is the whole number next to t, for t <= 0 and down to where 2^n is no normal number any more: 0
+// there.
+template <class T>
+struct PowerOfTwo {
+  T whole;
+  TW_INLINE explicit PowerOfTwo(T t) : whole(t + kMagic), word_(bits_of(whole)) { whole -= kMagic; }
+  TW_INLINE T power() const { return from_bits<T>(word_ << Bits<T>::mantissa); }
+
+ private:
+  static constexpr T kMagic = Bits<T>::round_magic + Bits<T>::bias;  // its low bits: the exponent of 1
+  word_t<T> word_;
+};
+
 // x 2^n in two steps, so that results that overflow or are denormal round once.
 template <class T>
 TW_INLINE T scale(T x, word_t<T> n) {

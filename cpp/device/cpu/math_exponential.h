@@ -8,7 +8,13 @@ namespace tw::math {
 
 namespace detail {
 
-// x = n ln 2 + r. The high part of ln 2 has so few bits that its product with n is exact.
+// The high part of ln 2 has so few bits that its product with an exponent is exact.
+template <class T>
+inline constexpr T kLn2High = is_single<T> ? T(0x1.62e4p-1) : T(0x1.62e42fee00000p-1);
+template <class T>
+inline constexpr T kLn2Low = is_single<T> ? T(0x1.7f7d1cp-20) : T(0x1.a39ef35793c76p-33);
+
+// x = n ln 2 + r.
 template <class T>
 struct Reduced {
   T r;
@@ -16,11 +22,8 @@ struct Reduced {
 };
 template <class T>
 TW_INLINE Reduced<T> reduce_by_ln2(T x, T low = 0) {
-  constexpr T inverse = T(1.4426950408889634074);
-  constexpr T ln2_high = is_single<T> ? T(0x1.62e4p-1) : T(0x1.62e42fee00000p-1);
-  constexpr T ln2_low = is_single<T> ? T(0x1.7f7d1cp-20) : T(0x1.a39ef35793c76p-33);
-  Rounded<T> n = round_to_whole(x * inverse);
-  return {(x - n.value * ln2_high) - (n.value * ln2_low - low), n.word};
+  Rounded<T> n = round_to_whole(x * T(1.4426950408889634074));
+  return {(x - n.value * kLn2High<T>)-(n.value * kLn2Low<T> - low), n.word};
 }
 
 template <class T>
@@ -86,11 +89,6 @@ TW_INLINE T log_shortfall(T f, T low) {
   return half_square - (s * (half_square + z * tail) + low);
 }
 
-template <class T>
-inline constexpr T kLn2High = is_single<T> ? T(0x1.62e4p-1) : T(0x1.62e42fee00000p-1);
-template <class T>
-inline constexpr T kLn2Low = is_single<T> ? T(0x1.7f7d1cp-20) : T(0x1.a39ef35793c76p-33);
-
 // The logarithm of 0, of negative numbers, of infinity and of NaN; `result` for the others.
 template <class T>
 TW_INLINE T log_edges(T x, T result) {
@@ -105,14 +103,15 @@ TW_INLINE T exp(T x) {
   return detail::exp_scaled(x, T(0), detail::word_t<T>{0});
 }
 
-// exp(x) for x <= 0 at half the cost: what would be denormal is 0.
+// exp(x) for x <= 0 at half the cost: 0 where the power of two beside it would be denormal.
 template <class T>
 TW_INLINE T exp_nonpositive(T x) {
   using namespace detail;
-  constexpr T low = is_single<T> ? T(-87) : T(-708);
-  Reduced<T> a = reduce_by_ln2(x < low ? low : x);
-  T y = (a.r * a.r * exp_tail(a.r) + a.r) + T(1);
-  return x < low ? T(0) : y * power_of_two<T>(a.n);
+  constexpr T low = is_single<T> ? T(-88) : T(-709);  // where that power is 0
+  x = x < low ? low : x;
+  PowerOfTwo<T> n(x * T(1.4426950408889634074));
+  T r = (x - n.whole * kLn2High<T>)-n.whole * kLn2Low<T>;
+  return ((exp_tail(r) * r + T(1)) * r + T(1)) * n.power();
 }
 
 template <class T>

@@ -46,6 +46,28 @@ TW_INLINE double erfc(double x) {
 }
 TW_BY_WAY_OF_DOUBLE(erfc)
 
+// Of the standard normal distribution: size = |x|, but at most what makes bell 0; bell = exp(-x²/2); bell
+// times mills is the tail 1 - cdf(size).
+template <class T>
+struct NormalTail {
+  T size, bell, mills;
+};
+TW_INLINE NormalTail<float> normal_tail(float x) {
+  using namespace detail;
+  float a = abs(x);
+  a = a > 13.27f ? 13.27f : a;
+  float scaled = a * -0.72134752044448170368f;  // -1 / (2 ln 2)
+  PowerOfTwo<float> n(a * scaled);
+  float r = a * scaled - n.whole;
+  float bell = (1 + r * polynomial(r, kExp2Float)) * n.power();
+  return {a, bell, polynomial(a, kMillsAboveFloat) / polynomial(a, kMillsBelowFloat)};
+}
+TW_INLINE NormalTail<double> normal_tail(double x) {
+  double a = detail::abs(x);
+  a = a > 39 ? 39 : a;
+  return {a, exp_nonpositive(-0.5 * a * a), 0.5 * detail::erfcx(a * 0.70710678118654752440)};
+}
+
 TW_INLINE double erfinv(double x) {
   using namespace detail;
   double a = abs(x), w = -log((1 - a) * (1 + a)), root = std::sqrt(w);

@@ -5,24 +5,25 @@
 #include "device/cpu/element.h"
 #include "device/cpu/math.h"
 #include "device/cpu/reduce.h"
+#include "device/cpu/row_pass.h"
 
 namespace tw::device {
 
-// The largest of n > 0 elements; NaN when there is one.
+// The largest of n > 0 elements that are not NaN; -inf when there is none. NaN shows in the sum of
+// exponentials.
 template <class T>
 TW_INLINE compute_t<T> row_max(int64_t n, const stored_t<T>* x) {
   using C = compute_t<T>;
   return reduce_span(
       n, -math::detail::kInf<C>, [x](int64_t i) { return load<T>(x[i]); },
-      [](C a, C b) { return (b > a) | (b != b) ? b : a; });
+      [](C a, C b) { return b > a ? b : a; });
 }
 
 // e[i] = exp(x[i] - shift), where shift is the largest; their sum.
 template <class T>
 TW_INLINE compute_t<T> row_exp(int64_t n, const stored_t<T>* x, compute_t<T> shift, compute_t<T>* e) {
   using C = compute_t<T>;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) e[i] = math::exp_nonpositive(load<T>(x[i]) - shift);
+  row_pass(n, [=](int64_t i) { e[i] = math::exp_nonpositive(load<T>(x[i]) - shift); }, x);
   return reduce_span(n, C(0), [e](int64_t i) { return e[i]; }, [](C a, C b) { return a + b; });
 }
 
@@ -37,7 +38,11 @@ template <class T>
 TW_INLINE LogSum<compute_t<T>> row_log_sum(int64_t n, const stored_t<T>* x) {
   using C = compute_t<T>;
   C max = row_max<T>(n, x);
-  if (max == math::detail::kInf<C>) return {max, C(1)};
+  if (max == math::detail::kInf<C>) {
+    bool nan = false;
+    for (int64_t i = 0; i < n; i++) nan |= load<T>(x[i]) != load<T>(x[i]);
+    return {nan ? math::detail::kNan<C> : max, C(1)};
+  }
   C shift = max == -math::detail::kInf<C> ? C(0) : max;
   constexpr int64_t kPiece = 1024;
   alignas(64) C e[kPiece];

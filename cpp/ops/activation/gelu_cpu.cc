@@ -9,29 +9,24 @@ using namespace device;
 
 namespace {
 
-constexpr double kRootHalf = 0.7071067811865476;      // √½
 constexpr double kDensityScale = 0.3989422804014327;  // 1/√(2π)
 constexpr double kTanhScale = 0.7978845608028654;     // √(2/π)
 constexpr double kCubic = 0.044715;
 
-// The standard normal distribution at x.
+// x Φ(x) is x, or 0 for negative x, less |x| times the tail of the distribution beyond |x|.
 template <class C>
-struct Normal {
-  C density, cdf;
-};
-
-// In float one exponential gives both: the tail beyond |x| is it times a smooth function. 1.5 units of the
-// last place of the cdf, and of the tail for negative x, but for what x² loses by rounding in the
-// exponential.
-TW_INLINE Normal<float> standard_normal(float x) {
-  float a = math::detail::abs(x), e = math::exp_nonpositive(-0.5f * x * x);
-  float t = 1 / (a + 4), u = 1 - 8 * t;  // (a - 4) / (a + 4)
-  float tail = e * (t * math::detail::polynomial(u, math::detail::kNormalTailFloat));
-  return {float(kDensityScale) * e, x < 0 ? tail : 1 - tail};
+TW_INLINE C gelu(C x) {
+  math::NormalTail<C> t = math::normal_tail(x);
+  C bent = x < C(0) ? C(0) : x;
+  return bent - t.size * t.bell * t.mills;
 }
 
-TW_INLINE Normal<double> standard_normal(double x) {
-  return {kDensityScale * math::exp(-0.5 * x * x), 0.5 * (1 + math::erf(x * kRootHalf))};
+// Φ(x) + x φ(x) is 1, or 0 for negative x, but for the tail less |x| φ(x).
+template <class C>
+TW_INLINE C gelu_derivative(C x) {
+  math::NormalTail<C> t = math::normal_tail(x);
+  C rest = t.bell * (t.mills - C(kDensityScale) * t.size);
+  return x < C(0) ? rest : C(1) - rest;
 }
 
 void gelu_kernel(KernelContext& k) {
@@ -44,7 +39,7 @@ void gelu_kernel(KernelContext& k) {
         return C(0.5) * x * (C(1) + math::tanh(inner));
       });
     } else {
-      unary_loop<T, T>(k, [](C x) { return x * standard_normal(x).cdf; });
+      unary_loop<T, T>(k, [](C x) { return gelu(x); });
     }
   });
 }
@@ -60,10 +55,7 @@ void gelu_backward_kernel(KernelContext& k) {
         return g * C(0.5) * (C(1) + t + x * (C(1) - t * t) * inner);
       });
     } else {
-      binary_loop<T, T, T>(k, [](C g, C x) {
-        Normal<C> normal = standard_normal(x);
-        return g * (normal.cdf + x * normal.density);
-      });
+      binary_loop<T, T, T>(k, [](C g, C x) { return g * gelu_derivative(x); });
     }
   });
 }

@@ -37,8 +37,7 @@ TW_CLONES __attribute__((flatten)) void softmax_backward_row(int64_t n, const st
   using C = compute_t<T>;
   C dot = reduce_span(
       n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); }, [](C a, C b) { return a + b; });
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) dx[i] = store<T>(load<T>(y[i]) * (load<T>(g[i]) - dot));
+  row_pass(n, [=](int64_t i) { dx[i] = store<T>(load<T>(y[i]) * (load<T>(g[i]) - dot)); }, g, y);
 }
 
 template <class T>
@@ -46,9 +45,9 @@ TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, cons
                                                                  const stored_t<T>* y, stored_t<T>* dx) {
   using C = compute_t<T>;
   C sum = reduce_span(n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; });
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++)
-    dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum);
+  row_pass(
+      n, [=](int64_t i) { dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum); }, g,
+      y);
 }
 
 int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }

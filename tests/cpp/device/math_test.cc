@@ -102,10 +102,10 @@ void check_bound(const char* name, double low, double high, double bound, F f, E
                std::string(name) + ": error " + std::to_string(worst) + " ulp at " + test::show(at));
 }
 
-// As math.h says: 0 from where exp(x) is denormal on.
+// As math.h says: 0 from where the power of two next to exp(x) is denormal on.
 template <class T>
 long double without_denormals(long double x, long double value) {
-  return x < (sizeof(T) == 4 ? -87 : -708) ? 0 : value;
+  return x < (sizeof(T) == 4 ? -126.5L : -1022.5L) * std::log(2.0L) ? 0 : value;
 }
 long double softplus_exact(long double x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
@@ -219,6 +219,22 @@ TEST(math_sigmoid_softplus_erfinv) {
   };
   check.operator()<float>(-105, 2.5, 2, 1);
   check.operator()<double>(-745, 2.5, 2, 3);
+}
+
+TEST(math_normal_tail) {
+  auto check = []<class T>(double few) {
+    for (T x : inputs<T>(-12.5, 12.5, 7)) {
+      if (!(std::abs(x) <= 12.5)) continue;
+      NormalTail<T> t = normal_tail(x);
+      long double a = std::abs(static_cast<long double>(x));
+      CHECK_LE(ulps<T>(t.bell, std::exp(-a * a / 2)), few + a * a / 2);
+      CHECK_LE(ulps<T>(t.bell * t.mills, std::erfc(a * std::sqrt(0.5L)) / 2), few + 2 + a * a);
+    }
+    CHECK(normal_tail(kInfinity<T>).bell == 0 && normal_tail(T(-1e30)).bell == 0);
+    CHECK(std::isnan(normal_tail(kNotANumber<T>).bell));
+  };
+  check.operator()<float>(2);
+  check.operator()<double>(2);
 }
 
 template <class T, class F, class Exact>

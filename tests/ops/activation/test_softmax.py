@@ -52,3 +52,23 @@ def test_integers_need_a_dtype():
     with pytest.raises((TypeError, RuntimeError, NotImplementedError), match="softmax"):
         tw.softmax(tw.tensor([1, 2]), 0)
     assert tw.softmax(tw.tensor([1, 1]), 0, dtype=tw.float32).tolist() == [0.5, 0.5]
+
+
+def test_not_a_number_fills_its_row():
+    for n in (3, 200):
+        x = np.zeros((3, n), np.float32)
+        x[0, n // 2], x[2, -1] = np.nan, np.inf
+        for op in (tw.softmax, tw.log_softmax):
+            y = op(tw.tensor(x), 1).numpy()
+            assert np.isnan(y[0]).all() and np.isfinite(y[1]).all() and np.isnan(y[2, -1])
+
+
+def test_rows_far_apart_in_size_and_length():
+    rng = np.random.default_rng(0)
+    for n in (63, 64, 1000, 5000):
+        x = (rng.normal(size=(5, n)) * [[1], [30], [1e3], [1e-4], [0]] + [[0], [1e4], [-1e3], [0], [7]]).astype(
+            np.float32
+        )
+        wide = x.astype(np.float64)
+        np.testing.assert_allclose(tw.softmax(tw.tensor(x), 1).numpy(), softmax(wide, 1), rtol=3e-6, atol=1e-37)
+        np.testing.assert_allclose(tw.log_softmax(tw.tensor(x), 1).numpy(), log_softmax(wide, 1), rtol=1e-6, atol=1e-3)

@@ -15,4 +15,6 @@ def test_logsumexp():
     inf = float("inf")
     x = tw.tensor([[-inf, -inf], [inf, 1.0], [1000.0, 1000.0]])
     np.testing.assert_allclose(tw.logsumexp(x, 1).numpy(), [-inf, inf, 1000 + np.log(2)], rtol=1e-6)
+    nan = tw.tensor([[float("nan"), 1.0], [inf, float("nan")], [float("nan"), -inf]])
+    assert tw.isnan(tw.logsumexp(nan, 1)).all()
     assert tw.logsumexp(tw.tensor([0, 0]), 0).dtype == tw.float32
