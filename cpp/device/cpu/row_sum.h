@@ -1,6 +1,8 @@
 // Sums over contiguous rows of any length, for use under TW_CLONES.
 #pragma once
 
+#include <cmath>
+
 #include "device/cpu/element.h"
 #include "device/cpu/reduce.h"
 
@@ -17,6 +19,23 @@ TW_INLINE double long_sum(int64_t n, At at) {
         reduce_span(count, C(0), [&](int64_t i) { return at(first + i); }, [](C a, C b) { return a + b; }));
   }
   return total;
+}
+
+// Of a row: the mean, and 1 / √(variance + eps) with the variance about it, in two passes: exact for large
+// means too. Not centred: mean 0, and the variance about 0.
+template <class C>
+struct RowStats {
+  C mean, rstd;
+};
+template <class C, bool kCentre = true, class At>
+TW_INLINE RowStats<C> row_stats(int64_t n, double eps, At at) {
+  double count = static_cast<double>(n);
+  C mean = kCentre ? C(long_sum<C>(n, at) / count) : C(0);
+  double squares = long_sum<C>(n, [at, mean](int64_t i) {
+    C d = at(i) - mean;
+    return d * d;
+  });
+  return {mean, C(1 / std::sqrt(squares / count + eps))};
 }
 
 // total[j] = Σ_r at(r step + j) for j < width; `part` is scratch of `width` elements.

@@ -1,7 +1,6 @@
 // Each group of a sample is one contiguous row: read once from memory, then from the cache. Floor: as
 // layer_norm. The gradients of weight and bias are summed per sample, then over samples in order.
 #include <algorithm>
-#include <cmath>
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
@@ -38,13 +37,7 @@ TW_CLONES __attribute__((flatten)) void forward_group(int64_t channels, int64_t 
                                                       compute_t<T>* mean_out, compute_t<T>* rstd_out) {
   using C = compute_t<T>;
   int64_t n = channels * length;
-  double count = static_cast<double>(n);
-  C mean = C(long_sum<C>(n, [x](int64_t i) { return load<T>(x[i]); }) / count);
-  double squares = long_sum<C>(n, [x, mean](int64_t i) {
-    C d = load<T>(x[i]) - mean;
-    return d * d;
-  });
-  C rstd = C(1 / std::sqrt(squares / count + eps));
+  auto [mean, rstd] = row_stats<C>(n, eps, [x](int64_t i) { return load<T>(x[i]); });
   for (int64_t c = 0; c < channels; c++) {
     C scale = affine.weight ? rstd * affine.weight[c] : rstd, shift = affine.bias ? affine.bias[c] : C(0);
 #pragma GCC ivdep
@@ -84,9 +77,11 @@ struct BackwardGroup {
 
 template <class T>
 TW_CLONES __attribute__((flatten)) void backward_group(int64_t channels, int64_t length, const stored_t<T>* g,
-                                                       const stored_t<T>* x, BackwardGroup<compute_t<T>> p,
+                                                       const stored_t<T>* x,
+                                                       const BackwardGroup<compute_t<T>>& group,
                                                        stored_t<T>* dx) {
   using C = compute_t<T>;
+  const BackwardGroup<C> p = group;
   C mean = p.mean, rstd = p.rstd;
   double sum = 0, product = 0;
   for (int64_t c = 0; c < channels; c++) {

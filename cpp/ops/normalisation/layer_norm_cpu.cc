@@ -2,11 +2,11 @@
 // bandwidth. The gradients of weight and bias are summed in fixed blocks of rows, and the blocks in order, so
 // they do not depend on the number of threads.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
+#include "device/cpu/row_pass.h"
 #include "device/cpu/row_sum.h"
 #include "ops/normalisation/normalisation.h"
 
@@ -29,30 +29,22 @@ ScratchArray<C> filled(int64_t n, C value) {
   return array;
 }
 
-template <class C>
-struct RowStats {
-  C mean, rstd;
-};
-
 template <class T, bool kCentre>
 TW_CLONES __attribute__((flatten)) RowStats<compute_t<T>> norm_row(int64_t n, const stored_t<T>* x,
                                                                    const compute_t<T>* w,
                                                                    const compute_t<T>* b, double eps,
                                                                    stored_t<T>* y) {
   using C = compute_t<T>;
-  double count = static_cast<double>(n);
-  C mean = kCentre ? C(long_sum<C>(n, [x](int64_t i) { return load<T>(x[i]); }) / count) : C(0);
-  double squares = long_sum<C>(n, [x, mean](int64_t i) {
-    C d = load<T>(x[i]) - mean;
-    return d * d;
-  });
-  C rstd = C(1 / std::sqrt(squares / count + eps));
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) {
-    C scaled = (load<T>(x[i]) - mean) * rstd * w[i];
-    y[i] = store<T>(kCentre ? scaled + b[i] : scaled);
-  }
-  return {mean, rstd};
+  auto stats = row_stats<C, kCentre>(n, eps, [x](int64_t i) { return load<T>(x[i]); });
+  C mean = stats.mean, rstd = stats.rstd;
+  row_pass(
+      n,
+      [=](int64_t i) {
+        C scaled = (load<T>(x[i]) - mean) * rstd * w[i];
+        y[i] = store<T>(kCentre ? scaled + b[i] : scaled);
+      },
+      x);
+  return stats;
 }
 
 template <class T, bool kCentre>
@@ -100,6 +92,8 @@ void rms_norm_kernel(KernelContext& k) {
                  [&]<class T>() { forward<T, false>(k, eps, numel(a.normalized_shape)); });
 }
 
+// Given by reference: a copy on the stack, made of stores that are narrower than its loads, waits for every
+// store of the row before.
 template <class C>
 struct BackwardRow {
   const C* w;
@@ -108,40 +102,70 @@ struct BackwardRow {
   C* db;
 };
 
-template <class T, bool kCentre>
-TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T>* g, const stored_t<T>* x,
-                                                     BackwardRow<compute_t<T>> p, stored_t<T>* dx) {
+// Σ g w and Σ g w x̂ over a row, summed as by long_sum; on the way g x̂ is added to dw and g to db.
+template <class T, bool kParams>
+TW_INLINE void backward_sums(int64_t n, const stored_t<T>* g, const stored_t<T>* x,
+                             const BackwardRow<compute_t<T>>& p, double* sum, double* product) {
   using C = compute_t<T>;
-  C mean = p.mean, rstd = p.rstd;
-  if (dx) {
-    const C* w = p.w;
-    double count = static_cast<double>(n);
-    C c1 = kCentre ? C(long_sum<C>(n, [g, w](int64_t i) { return load<T>(g[i]) * w[i]; }) / count) : C(0);
-    C c2 =
-        C(long_sum<C>(n, [=](int64_t i) { return load<T>(g[i]) * w[i] * (load<T>(x[i]) - mean); }) / count) *
-        rstd;
+  constexpr int64_t kPiece = 4096, kLanes = 32;
+  auto plus = [](C a, C b) { return a + b; };
+  for (int64_t first = 0; first < n; first += kPiece) {
+    int64_t last = std::min(n, first + kPiece), i = first;
+    C sums[kLanes] = {}, products[kLanes] = {};
+    auto add = [&](int64_t at, int64_t lane) __attribute__((always_inline)) {
+      C gi = load<T>(g[at]), xhat = (load<T>(x[at]) - p.mean) * p.rstd, gw = gi * p.w[at];
+      sums[lane] += gw;
+      products[lane] += gw * xhat;
+      if constexpr (kParams) {
+        p.dw[at] += gi * xhat;
+        p.db[at] += gi;
+      }
+    };
+    for (; i + kLanes <= last; i += kLanes) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) {
-      C xhat = (load<T>(x[i]) - mean) * rstd;
-      dx[i] = store<T>(rstd * (load<T>(g[i]) * w[i] - c1 - xhat * c2));
+      for (int64_t lane = 0; lane < kLanes; lane++) add(i + lane, lane);
     }
+    for (int64_t lane = 0; i < last; i++, lane++) add(i, lane);
+    for (int64_t lane = 0; lane < 16; lane++) {
+      sums[lane] += sums[lane + 16];
+      products[lane] += products[lane + 16];
+    }
+    *sum += static_cast<double>(device::detail::fold_lanes(sums, plus));
+    *product += static_cast<double>(device::detail::fold_lanes(products, plus));
   }
-  if (p.dw) {
-    C *dw = p.dw, *db = p.db;
+}
+
+template <class T, bool kCentre, bool kParams>
+TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T>* g, const stored_t<T>* x,
+                                                     const BackwardRow<compute_t<T>>& row, stored_t<T>* dx) {
+  using C = compute_t<T>;
+  const BackwardRow<C> p = row;
+  double sum = 0, product = 0, count = static_cast<double>(n);
+  backward_sums<T, kParams>(n, g, x, p, &sum, &product);
+  if (!dx) return;
+  C c1 = kCentre ? C(sum / count) : C(0), c2 = C(product / count);
+  row_pass(
+      n,
+      [=](int64_t i) {
+        C xhat = (load<T>(x[i]) - p.mean) * p.rstd;
+        dx[i] = store<T>(p.rstd * (load<T>(g[i]) * p.w[i] - c1 - xhat * c2));
+      },
+      g, x);
+}
+
+// total[i] += Σ part[i] over blocks that lie `stride` apart.
+template <class C>
+TW_CLONES void sum_blocks(const C* parts, int64_t blocks, int64_t stride, int64_t n, C* total) {
+  for (int64_t b = 0; b < blocks; b++) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) {
-      dw[i] += load<T>(g[i]) * ((load<T>(x[i]) - mean) * rstd);
-      db[i] += load<T>(g[i]);
-    }
+    for (int64_t i = 0; i < n; i++) total[i] += parts[b * stride + i];
   }
 }
 
 template <class C>
 void add_blocks(const C* parts, int64_t blocks, int64_t stride, int64_t n, const Operand& out) {
-  ScratchArray<C> total(n);
-  std::fill_n(total.data(), n, C(0));
-  for (int64_t b = 0; b < blocks; b++)
-    for (int64_t i = 0; i < n; i++) total[i] += parts[b * stride + i];
+  ScratchArray<C> total = filled<C>(n, 0);
+  sum_blocks(parts, blocks, stride, n, total.data());
   Dims sizes{n}, strides{1}, out_strides{1};
   copy_cast({out.data, &sizes, &out_strides, out.dtype}, {total.data(), &sizes, &strides, dtype_of<C>});
 }
@@ -164,8 +188,10 @@ void backward(KernelContext& k) {
       C* sums = params ? parts.data() + b * 2 * n : nullptr;
       if (params) std::fill_n(sums, 2 * n, C(0));
       for (int64_t row = b * block; row < std::min(rows, (b + 1) * block); row++) {
-        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], sums, sums + n};
-        backward_row<T, kCentre>(n, g.data() + row * n, x.data() + row * n, p, dx ? dx + row * n : nullptr);
+        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], sums, params ? sums + n : nullptr};
+        auto* row_dx = dx ? dx + row * n : nullptr;
+        params ? backward_row<T, kCentre, true>(n, g.data() + row * n, x.data() + row * n, p, row_dx)
+               : backward_row<T, kCentre, false>(n, g.data() + row * n, x.data() + row * n, p, row_dx);
       }
     }
   });

@@ -60,6 +60,22 @@ def test_threads_do_not_change_gradients():
     np.testing.assert_array_equal(*results)
 
 
+def test_large_means_and_rows_of_many_lengths():
+    rng = np.random.default_rng(1)
+    for n in (31, 64, 97, 4131):
+        x, w, g = rng.normal(size=(9, n)) + 1e3, rng.normal(size=n), rng.normal(size=(9, n))
+        t = [tw.tensor(v.astype(np.float32), requires_grad=True) for v in (x, w, np.zeros(n))]
+        y = F.layer_norm(t[0], [n], t[1], t[2])
+        y.backward(tw.tensor(g.astype(np.float32)))
+        wide = t[0].detach().numpy().astype(np.float64)
+        rstd = 1 / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+        xhat, gw = layer_norm(wide, [n]), g * w
+        np.testing.assert_allclose(y.detach().numpy(), xhat * w, atol=3e-4)
+        dx = rstd * (gw - gw.mean(1, keepdims=True) - xhat * (gw * xhat).mean(1, keepdims=True))
+        np.testing.assert_allclose(t[0].grad.numpy(), dx, atol=3e-4)
+        np.testing.assert_allclose(t[1].grad.numpy(), (g * xhat).sum(0), atol=3e-3)
+
+
 def test_wrong_shapes():
     with pytest.raises(RuntimeError, match="normalized_shape"):
         F.layer_norm(tw.ones(2, 3), [4])
