@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <complex>
 
 #include "base/error.h"
@@ -97,14 +96,20 @@ struct Parts {
   int64_t begin(int64_t i) const { return i == count ? length : length / 16 * i / count * 16; }
 };
 
-int64_t power_of_two(int64_t count) {
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)));
-}
+struct Tiling {
+  int64_t rows = 1, columns = 1;  // how many of each
+};
 
-// How many parts a side of the result is cut into, where `wanted` are enough.
-int64_t parts_of(int64_t side, int64_t wanted) {
-  int64_t few = std::min<int64_t>(4, side / kLeastTile);
-  return std::min(wanted, power_of_two(std::max({int64_t{1}, few, side / kWideTile})));
+// Halves tiles until there are `wanted`; by their rows, unless that made them much wider than high.
+Tiling tiling_of(int64_t m, int64_t n, int64_t wanted) {
+  Tiling t;
+  while (2 * t.rows * t.columns <= wanted) {
+    bool by_rows = 3 * (m / t.rows) >= 2 * (n / t.columns);
+    int64_t half = (by_rows ? m / t.rows : n / t.columns) / 2;
+    if (half < (t.rows * t.columns < 4 ? kLeastTile : kWideTile)) break;
+    (by_rows ? t.rows : t.columns) *= 2;
+  }
+  return t;
 }
 
 // Tiles of the result are shared among threads. They depend on the sizes alone, since oneDNN may compute a
@@ -114,9 +119,9 @@ void tiled_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, M
                 float* c, int64_t c_stride) {
   double flops = flops_of(m, n, k);
   auto worth = [&](double each) { return std::max<int64_t>(1, static_cast<int64_t>(flops / each)); };
-  int64_t tiles = power_of_two(std::min(worth(kFlopsPerPiece), std::max<int64_t>(4, worth(kFlopsPerTile))));
-  int64_t longer = parts_of(std::max(m, n), tiles), shorter = parts_of(std::min(m, n), tiles / longer);
-  Parts rows{m, m >= n ? longer : shorter}, columns{n, m >= n ? shorter : longer};
+  Tiling tiling =
+      tiling_of(m, n, std::min(worth(kFlopsPerPiece), std::max<int64_t>(4, worth(kFlopsPerTile))));
+  Parts rows{m, tiling.rows}, columns{n, tiling.columns};
   Parts inners{k, (k + kTileInners - 1) / kTileInners};
   parallel_for(0, rows.count * columns.count, 1, [&](int64_t first, int64_t last) {
     OneThread one_thread;
