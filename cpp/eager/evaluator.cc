@@ -1,11 +1,13 @@
 #include "eager/evaluator.h"
 
 #include "eager/dispatch.h"
+#include "eager/modes.h"
 
 namespace tw::eager {
 
 std::optional<Scalar> EagerEvaluator::evaluate(const ir::Node& node, std::span<const Scalar> inputs) {
   if (!has_kernel(*node.def)) return std::nullopt;
+  TracerPause pause;
   ir::Values operands;
   for (size_t i = 0; i < inputs.size(); i++)
     operands.push_back(scalar_tensor(inputs[i], node.inputs[i]->dtype));

@@ -118,10 +118,21 @@ class Walk {
     return to;
   }
 
+  // Eager mode refuses some views of strided memory (view, view_as_complex) instead of copying it. Where that
+  // memory was a copy that passes took out, it is copied here.
+  static bool view(const ir::OpDef& def, const ir::Geometry& input, const void* attrs,
+                   ir::Geometry* geometry) {
+    try {
+      return def.view(input, attrs, geometry);
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   // as_strided counts from the start of the value it is given, which must lie there in row-major order.
   static bool window(const ir::Node& node, const Place& input, ir::Geometry* geometry) {
     static const int as_strided = ir::registry().get("as_strided").id;
-    if (node.def->id != as_strided) return node.def->view(input.geometry, node.attrs.get(), geometry);
+    if (node.def->id != as_strided) return view(*node.def, input.geometry, node.attrs.get(), geometry);
     if (!is_contiguous(input.geometry.sizes, input.geometry.strides)) return false;
     ir::Geometry start = input.geometry;
     start.offset = 0;

@@ -1,19 +1,21 @@
 // Arithmetic that is known to leave a value as it is, or to undo itself, to the last bit.
 //
 //   %1 = full(size=[], fill_value=1.0, dtype=float32) : float32[]
-//   %2 = mul(%0, %1) : float32[8]                                      %1 = full(...) : float32[]
-//   %3 = neg(%2) : float32[8]                                     →    return %0
+//   %2 = mul(%0, %1) : float32[8]
+//   %3 = neg(%2) : float32[8]
 //   %4 = neg(%3) : float32[8]
 //   return %4
+// → (and dead code)
+//   return %0
 //
 // Exact, and done:
-//   x * 1, x / 1                           real dtypes; the result must have the shape and dtype of x
-//   x + 0, 0 + x                           integers and bools; floats only for -0.0, since -0.0 + 0.0 is 0.0
-//   x - 0                                  integers; floats only for 0.0, since -0.0 - -0.0 is 0.0
-//   (a + b) - b, (a - b) + b, ...          integers, which wrap around
-//   -(-x), ~~x, conj(conj(x))              all dtypes
-//   f(f(x)) = f(x)                         relu, floor, ceil, trunc, sign; abs of real values
-//   where(c, x, x)                         of the shape of the result
+//   x * 1, x / 1               real dtypes; the result must have the shape and dtype of x
+//   x + 0, 0 + x               integers and bools; floats only for -0.0, since -0.0 + 0.0 is 0.0
+//   x - 0                      integers; floats only for 0.0, since -0.0 - -0.0 is 0.0
+//   (a + b) - b, (a - b) + b   integers, which wrap around
+//   -(-x), ~~x, conj(conj(x))  all dtypes
+//   f(f(x)) = f(x)             relu, floor, ceil, trunc, sign; abs of real values
+//   where(c, x, x)             of the shape of the result
 // Not exact, and left alone:
 //   x * 0 (NaN, infinities, -0.0), x - x and x / x (the same), (a + b) - b of floats (rounding),
 //   x * 1 of complex values (an infinite part times 0 is NaN), x / c as x * (1 / c) (rounding twice)

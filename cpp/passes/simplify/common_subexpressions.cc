@@ -1,11 +1,16 @@
 // Computes once what several nodes compute: the same op on the same inputs with the same attributes.
 //
-//   %2 = transpose(%0, dim0=0, dim1=1) : float32[4, 2]         %2 = transpose(%0, dim0=0, dim1=1) :
-//   float32[4, 2] %3 = mm(%1, %2) : float32[2, 2]                            %3 = mm(%1, %2) : float32[2, 2]
-//   %4 = transpose(%0, dim0=0, dim1=1) : float32[4, 2]    →    %4 = add(%3, %3) : float32[2, 2]
-//   %5 = mm(%1, %4) : float32[2, 2]                            return %4
+//   %2 = transpose(%0, dim0=0, dim1=1) : float32[4, 2]
+//   %3 = mm(%1, %2) : float32[2, 2]
+//   %4 = transpose(%0, dim0=0, dim1=1) : float32[4, 2]
+//   %5 = mm(%1, %4) : float32[2, 2]
 //   %6 = add(%3, %5) : float32[2, 2]
 //   return %6
+// →
+//   %2 = transpose(%0, dim0=0, dim1=1) : float32[4, 2]
+//   %3 = mm(%1, %2) : float32[2, 2]
+//   %4 = add(%3, %3) : float32[2, 2]
+//   return %4
 //
 // The first of the nodes stays. Random nodes are never shared: two with one draw are a recomputed one and its
 // original, two with different draws differ. Nor are large values made of nothing (zeros to add gradients

@@ -1,15 +1,20 @@
-// Computes once, while compiling, what single numbers lead to.
+// Computes once, while compiling, what known numbers lead to.
 //
-//   %1 = full(size=[], fill_value=1.0, dtype=float32) : float32[]     %1 = full(size=[], fill_value=0.25,
-//   ...) %2 = full(size=[], fill_value=4, dtype=float32) : float32[]       %2 = mul(%0, %1) : float32[8] %3 =
-//   true_divide(%1, %2) : float32[]                         →    return %2 %4 = mul(%0, %3) : float32[8]
+//   %1 = full(size=[], fill_value=1.0, dtype=float32) : float32[]
+//   %2 = full(size=[], fill_value=4, dtype=float32) : float32[]
+//   %3 = true_divide(%1, %2) : float32[]
+//   %4 = mul(%0, %3) : float32[8]
 //   return %4
+// → (and dead code)
+//   %1 = full(size=[], fill_value=0.25, dtype=float32) : float32[]
+//   %2 = mul(%0, %1) : float32[8]
+//   return %2
 //
 // Only values whose elements all equal one number, known here: gradients of means, scales and counts are full
 // of them. What any op makes of 0-dim ones, and element-wise ops of all, is such a number again; a result
 // that is not 0-dim becomes an expanded number, which takes no memory. The Evaluator runs the kernel that the
 // run would. Ops that draw random numbers or write their inputs stay, and so does what depends on a number
-// that is given anew in every run.
+// that is given anew in every run; so does what gives NaN, whose sign a number does not keep.
 #include <cmath>
 
 #include "ir/evaluator.h"

@@ -1,11 +1,17 @@
 // Takes out the nodes that neither an output nor an assignment needs.
 //
-//   %3 = exp(%0) : float32[8]                                        %3 = exp(%0) : float32[8]
-//   %4 = neg(%3) : float32[8]                                        %4, %5 = dropout_of(%3) draw 1 : ...
-//   %5, %6 = dropout_of(%4) draw 0 : float32[8], bool[8]       →     assign %1 = %3
-//   %7, %8 = dropout_of(%3) draw 1 : float32[8], bool[8]             return %4
-//   assign %1 = %3                                                   draws 2
-//   return %7
+//   %2 = exp(%0) : float32[8]
+//   %3 = neg(%2) : float32[8]
+//   %4, %5 = dropout_of(%3) draw 0 : float32[8], bool[8]
+//   %6, %7 = dropout_of(%2) draw 1 : float32[8], bool[8]
+//   assign %1 = %2
+//   return %6
+//   draws 2
+// →
+//   %2 = exp(%0) : float32[8]
+//   %3, %4 = dropout_of(%2) draw 1 : float32[8], bool[8]
+//   assign %1 = %2
+//   return %3
 //   draws 2
 //
 // The other random nodes keep their draws, and a run takes as many from the generator as before: the numbers

@@ -1,16 +1,25 @@
 // Takes out what leaves its input as it is: values are immutable, so a copy is the value itself.
 //
-//   %1 = clone(%0) : float32[2, 6]                             %2 = transpose(%0, dim0=0, dim1=1) :
-//   float32[6, 2] %2 = transpose(%1, dim0=0, dim1=1) : float32[6, 2]         %4 = exp(%0) : float32[2, 6] %3
-//   = transpose(%2, dim0=-1, dim1=0) : float32[2, 6]   →    return %2, %4 %4 = exp(%3) : float32[2, 6] return
-//   %2, %4
+//   %1 = clone(%0) : float32[2, 6]
+//   %2 = transpose(%1, dim0=0, dim1=1) : float32[6, 2]
+//   %3 = transpose(%2, dim0=-1, dim1=0) : float32[2, 6]
+//   %4 = exp(%3) : float32[2, 6]
+//   return %2, %4
+// →
+//   %1 = transpose(%0, dim0=0, dim1=1) : float32[6, 2]
+//   %2 = exp(%0) : float32[2, 6]
+//   return %1, %2
 //
-// These are clone, conj and real of real values, copy over a value of the same shape, casts to the same
-// dtype, views and slices of the same shape, permutations of nothing, cat of one value; and pairs of which
-// the second undoes the first: transposes and permutes, reshapes (squeeze, unsqueeze, view: any number of
-// them), and casts to a dtype that holds every value of the first, then back.
+// These are clone, conj and real of real values, copy over a value of the same type, casts to the same dtype,
+// views and slices of the same shape, permutations of nothing, cat of one value, a window_write of what was
+// just written there; and pairs of which the second undoes the first: transposes and permutes, reshapes
+// (squeeze, unsqueeze, view: any number of them), and casts to a dtype that holds every value of the first,
+// then back. A reshape of reshapes becomes one of what they started from, and those in between may then be
+// dead code; where that is a transpose or another window on memory the first reshape may copy, and the others
+// stay reshapes of the copy.
 #include <unordered_map>
 
+#include "ir/attr_text.h"
 #include "passes/replacements.h"
 #include "passes/simplify/simplify.h"
 
@@ -94,6 +103,7 @@ class Identities {
       add(&Identities::reshape, {"reshape", "view"});
       add(&Identities::regroup, {"squeeze", "unsqueeze"});
       add(&Identities::permute, {"permute", "transpose"});
+      add(&Identities::write, {"window_write"});
       return rules;
     }();
     return table;
@@ -108,6 +118,18 @@ class Identities {
   Value of_real(Node& node) { return is_complex(node.inputs[0]->dtype) ? Value() : node.inputs[0]; }
 
   Value copy(Node& node) { return same_type(*node.inputs[1], *node.outputs[0]) ? node.inputs[1] : Value(); }
+
+  // y[i] += 1 writes twice in Python: in place, and back to y.
+  Value write(Node& node) {
+    const Node* before = maker(node.inputs[0]);
+    if (!before || before->def != node.def || before->inputs[1] != node.inputs[1]) return {};
+    for (const ir::Param& param : node.def->schema.params)
+      if (param.kind == ir::ParamKind::kAttr &&
+          !ir::same_attr(ir::read_attr(param.field, node.attrs.get()),
+                         ir::read_attr(param.field, before->attrs.get())))
+        return {};
+    return node.inputs[0];
+  }
 
   const Node* maker(const Value& value) const { return ir::graph_value(value).node; }
 

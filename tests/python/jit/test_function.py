@@ -42,6 +42,21 @@ def test_arguments_and_results_may_be_nested():
     assert isinstance(result["pair"], Pair) and result["same"].x.tolist() == [32, 32] and result["same"].name == "m"
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.transpose(0, 1).contiguous().view(-1) + 1,
+        lambda x: tw.view_as_complex(x.transpose(0, 1).contiguous()) * 2,
+        lambda x: x.transpose(0, 1).clone().view(tw.int32) * 2,
+        lambda x: tw.view_as_complex(x[:, ::2].clone()) * 2,
+        lambda x: tw.view_as_complex((tw.ones(()) * 2).expand(3, 2) * 2) * 2,
+    ],
+)
+def test_views_of_copies_of_strided_memory(f):
+    x = tw.arange(8.0).reshape(2, 4)
+    assert tw.jit(f)(x).tolist() == f(x).tolist()
+
+
 def test_views_and_writes_through_them():
     def f(x):
         y = x.clone()
