@@ -44,11 +44,13 @@ Engine::Engine(const plan::Plan& plan, const std::vector<std::unique_ptr<Chain>>
   start_threads();
 }
 
-// Streams that run chains go round the chain workers; host streams have a worker each. Returns how many there
-// are.
+// Streams without actors have no worker; those that run chains go round the chain workers; host streams have
+// a worker each. Returns how many there are.
 int Engine::place_streams(int limit) {
+  std::vector<char> used(plan_.streams.size(), false);
+  for (const plan::Actor& actor : plan_.actors) used[actor.stream] = true;
   int chains = 0;
-  for (const plan::Stream& stream : plan_.streams) chains += !is_host(stream.kind);
+  for (size_t s = 0; s < used.size(); s++) chains += used[s] && !is_host(plan_.streams[s].kind);
   int cores = device::usable_cores();
   chain_workers_ = std::min(chains, limit > 0 ? limit : cores);
   spins_ = chain_workers_ <= cores ? kSpins : 0;
@@ -62,8 +64,8 @@ int Engine::place_streams(int limit) {
 void Engine::make_workers(int limit) {
   int count = place_streams(limit);
   auto worker_of = [&](int actor) { return worker_of_stream_[plan_.actors[actor].stream]; };
-  // Steps in flight, a stop and a quit, and for every register at most as many messages as it has slots.
-  std::vector<size_t> most(count, steps.size() + 2);
+  // News of steps, a stop and a quit, and for every register at most as many messages as it has slots.
+  std::vector<size_t> most(count, 4);
   for (const EdgeState& state : edges_) {
     size_t slots = plan_.registers[state.edge.reg].slots;
     most[worker_of(state.edge.consumer)] += slots;
@@ -112,7 +114,7 @@ Engine::~Engine() {
 Step& Engine::place_for_next(std::unique_lock<std::mutex>& lock) {
   for (;;) {
     resumed_.wait(lock, [&] { return !stopping_; });
-    Step& step = steps.at(next_step_);
+    Step& step = steps.at(started_);
     if (step.done()) {
       StepRing::throw_news(step);
       return step;
@@ -133,8 +135,8 @@ int64_t Engine::start(const Bindings& bindings, const BindingLayout& layout) {
   step.touched = false;
   step.remaining = counted_actors_;
   step.state = Step::kRuns;
-  int64_t number = step.number = next_step_++;
-  for (auto& worker : workers_) worker->mailbox.push(kStepMessage);
+  int64_t number = step.number = started_++;
+  for (auto& worker : workers_) worker->tell_step();
   lock.unlock();
   if (threads_.empty()) {
     std::lock_guard caller(caller_mutex_);
@@ -187,7 +189,7 @@ void Engine::stop_here() {
 }
 
 void Engine::reset() {
-  for (auto& worker : workers_) worker->reset(next_step_);
+  for (auto& worker : workers_) worker->reset(started_);
   for (EdgeState& state : edges_) {
     const plan::Register& reg = plan_.registers[state.edge.reg];
     state.data = reg.initial;

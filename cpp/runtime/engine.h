@@ -72,7 +72,7 @@ class Engine {
 
   std::mutex caller_mutex_;  // for a worker that the caller runs
   std::condition_variable resumed_;
-  int64_t next_step_ = 0;  // this and what follows is guarded by steps.mutex
+  std::atomic<int64_t> started_{0};  // steps; this and what follows is written with steps.mutex held
   bool stopping_ = false;
   int stopped_ = 0;     // workers
   uint64_t stops_ = 0;  // that are over

@@ -37,7 +37,8 @@ bool Worker::handle(uint32_t message) {
 }
 
 void Worker::begin_step() {
-  steps_++;
+  step_told_.store(false);
+  steps_ = engine_.started_.load();
   awake_ = true;
   for (ActorState* actor : actors_) {
     if (actor->held && actor->firing / actor->plan->rate < steps_)
@@ -124,20 +125,21 @@ void Worker::fire(ActorState& actor) {
   consider(actor);
 }
 
-// Tells those who wait for what this firing has written or read.
+// Counts what this firing has taken, and only then tells those who wait for what it has written or read: the
+// actor itself may be among them.
 void Worker::hand_over(ActorState& actor) {
   int64_t begun = actor.firing++;
+  for (int e : actor.outputs)
+    if (begun % engine_.edges_[e].edge.produce_firings == 0) engine_.edges_[e].free--;
+  for (int e : actor.inputs)
+    if (actor.firing % engine_.edges_[e].edge.consume_firings == 0) engine_.edges_[e].data--;
   for (int e : actor.outputs) {
-    Engine::EdgeState& state = engine_.edges_[e];
-    if (begun % state.edge.produce_firings == 0) state.free--;
-    if (actor.firing % state.edge.produce_firings == 0)
-      send(2 * static_cast<uint32_t>(e), state.edge.consumer);
+    const plan::Edge& edge = engine_.edges_[e].edge;
+    if (actor.firing % edge.produce_firings == 0) send(2 * static_cast<uint32_t>(e), edge.consumer);
   }
   for (int e : actor.inputs) {
-    Engine::EdgeState& state = engine_.edges_[e];
-    if (actor.firing % state.edge.consume_firings != 0) continue;
-    state.data--;
-    send(2 * static_cast<uint32_t>(e) + 1, state.edge.producer);
+    const plan::Edge& edge = engine_.edges_[e].edge;
+    if (actor.firing % edge.consume_firings == 0) send(2 * static_cast<uint32_t>(e) + 1, edge.producer);
   }
 }
 
@@ -151,6 +153,7 @@ void Worker::reset(int64_t step) {
   ready_.resize(actors_.size());
   ready_begin_ = ready_count_ = 0;
   steps_ = step;
+  step_told_.store(false);
   awake_ = false;
   for (ActorState* actor : actors_) {
     int64_t begin = step * actor->plan->rate;

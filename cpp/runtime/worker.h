@@ -33,6 +33,11 @@ class Worker {
       : mailbox(mailbox_size), engine_(engine), number_(number) {}
 
   void add(ActorState* actor) { actors_.push_back(actor); }
+  // Any thread: another step was started. However many of these the worker has not seen, they are one
+  // message.
+  void tell_step() {
+    if (!step_told_.exchange(true)) mailbox.push(kStepMessage);
+  }
   // Runs until it is told to quit.
   void run(int spins);
   // Runs until there is nothing to do: on a thread that is not its own.
@@ -59,7 +64,8 @@ class Worker {
   std::vector<ActorState*> actors_;
   std::vector<ActorState*> ready_;  // a ring with room for all
   size_t ready_begin_ = 0, ready_count_ = 0;
-  int64_t steps_ = 0;   // that were started
+  int64_t steps_ = 0;  // that were started
+  std::atomic<bool> step_told_{false};
   bool awake_ = false;  // one was started since the beginning or the last failure: host inputs run ahead
 };
 
