@@ -9,6 +9,7 @@
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/promotion.h"
+#include "eager/result_order.h"
 #include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "ir/emitter.h"
@@ -207,7 +208,7 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
     Tensor view = make_view(def, input, attrs, context.outputs[0]);
     // Only reshape-like ops may copy; the copy is a plain result, not a view.
     if (!view) {
-      ir::Value copy = ir::op<"clone">(inputs[0]);
+      ir::Value copy = ir::op<"row_major">(inputs[0]);
       dispatch(def, std::span(&copy, 1), starts, attrs, outputs);
       tensor_of((*outputs)[0]).view = nullptr;
       return;
@@ -216,6 +217,7 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   } else {
     for (const ir::Meta& meta : context.outputs)
       results.push_back(def.dynamic_sizes ? Tensor() : empty(meta.sizes, meta.dtype));
+    if (!def.dynamic_sizes) order_results(def, inputs, {results.data(), results.size()});
     launch(def, inputs, starts, attrs, {context.outputs.data(), context.outputs.size()},
            {results.data(), results.size()});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_set>
+#include "base/memory_order.h"
 
 #include "eager/dispatch.h"
 #include "eager/modes.h"
@@ -51,7 +52,7 @@ class Run {
   bool add_to_part(Node& node, const std::vector<Tensor>& grads);
   bool may_overwrite(const Tensor& sum) const {
     return !options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 &&
-           sum->contiguous;
+           (sum->contiguous || is_dense(sum->sizes, sum->strides));
   }
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
   bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }

@@ -4,6 +4,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/modes.h"
+#include "eager/result_order.h"
 #include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "ir/emitter.h"
@@ -51,11 +52,13 @@ void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) 
   Tensor& sum = leaf->grad;
   bool differentiable = modes().grad_enabled;
   if (!sum) {
-    bool unshared = incoming->use_count() == 1 && incoming->storage->use_count() == 1 && incoming->contiguous;
+    // The gradient lies as its leaf does, so that whatever walks both walks them as one.
+    bool unshared = incoming->use_count() == 1 && incoming->storage->use_count() == 1;
     if (differentiable) {
-      sum = as_tensor(ir::op<"clone">(ir::Value(incoming)));
+      sum = copy_in_order_of(incoming, *leaf);
     } else {
-      sum = unshared ? std::move(incoming) : as_tensor(ir::op<"clone">(ir::Value(alias(*incoming))));
+      bool taken = unshared && lies_in_order_of(*incoming, *leaf);
+      sum = taken ? std::move(incoming) : copy_in_order_of(alias(*incoming), *leaf);
     }
   } else if (differentiable) {
     sum = as_tensor(ir::Value(sum) + ir::Value(incoming));

@@ -32,7 +32,7 @@ class CopySlices final : public Node {
     if (!grads[0]) return;
     // The gradient of the base, laid out as its memory is.
     const bool row_major = is_contiguous(base_.sizes, base_.strides);
-    ir::Value memory = row_major ? ir::op<"clone">(ir::Value(grads[0]))
+    ir::Value memory = row_major ? ir::op<"row_major">(ir::Value(grads[0]))
                                  : ir::op<"as_strided_scatter">(ir::Value(grads[0]), IntList{extent(base_)},
                                                                 base_.sizes, base_.strides, 0);
     ir::Value window = ir::op<"as_strided">(memory, window_.sizes, window_.strides, window_.offset);

@@ -24,6 +24,13 @@ enum class Promotion : uint8_t {
 // What autocast does to floating inputs while it is on.
 enum class Autocast : uint8_t { kNone, kLow, kFloat32, kWidest };
 
+// How results lie in memory. Kernels of ops that are not kRowMajor write outputs of any strides.
+enum class ResultOrder : uint8_t {
+  kRowMajor,
+  kLikeInputs,    // pointwise: the dims follow one another as the inputs' do
+  kChannelsLast,  // channels fastest where one of `order_params` lies so, else row-major
+};
+
 // How much work an op is, for planning: never less than the truth by more than a small factor.
 struct Cost {
   double flops = 0;
@@ -110,7 +117,9 @@ struct OpDef {
       -1;  // of an optional dtype attribute that the first input is cast to (sum, softmax)
   int random_key_offset = -1;   // of a PhiloxKey in the attributes: filled by dispatch, one draw a call
   unsigned mutated_params = 0;  // bit i: the kernel writes tensor parameter i; such ops have no outputs
-  bool dynamic_sizes = false;   // output sizes depend on data: inference gives a bound
+  ResultOrder order = ResultOrder::kRowMajor;
+  unsigned order_params = 0;   // bit i: tensor parameter i decides
+  bool dynamic_sizes = false;  // output sizes depend on data: inference gives a bound
 
   InferFn infer = nullptr;
   GradFn grad = nullptr;

@@ -65,7 +65,17 @@ class OpBuilder {
   // A view whose elements are a part of the input's, each once: backward may add into that part of a sum.
   OpBuilder& cut(ViewFn fn) { return def_.cuts = true, view(fn); }
   OpBuilder& expand(ExpandFn fn) { return def_.expand = fn, *this; }
-  OpBuilder& sbp(sbp::Rule rule) { return def_.sbp_rule = rule, *this; }
+  // An op that says it is elementwise also gives its results the order of its inputs.
+  OpBuilder& sbp(sbp::Rule rule) {
+    def_.sbp_rule = rule;
+    return sbp::is_elementwise(rule) ? order(ResultOrder::kLikeInputs) : *this;
+  }
+  // `params`: which tensor parameters decide, a bit for each.
+  OpBuilder& order(ResultOrder order, unsigned params = 1) {
+    def_.order = order;
+    def_.order_params = params;
+    return *this;
+  }
   // For attributes that speak of sizes, where the SBP rule lets these be cut.
   OpBuilder& localize(LocalizeFn fn) { return def_.localize = fn, *this; }
   OpBuilder& cost(CostFn fn) { return def_.cost = fn, *this; }

@@ -8,12 +8,14 @@
 
 namespace tw::ops {
 
-// A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all contiguous; three spatial
-// dims, the leading ones 1 where there are fewer.
+// A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all without gaps and row-major
+// unless said; three spatial dims, the leading ones 1 where there are fewer.
 struct ConvGeometry {
   int64_t images, groups, in_channels, out_channels;
   std::array<int64_t, 3> in, out, kernel, stride, padding, dilation;
-  int dims;  // 1 to 3
+  int dims;                    // 1 to 3
+  bool channels_last = false;  // x and y lie as [N, *D, C]
+  bool weight_last = false;    // w lies as [O, *K, C/g]
 
   int64_t in_positions() const { return in[0] * in[1] * in[2]; }
   int64_t out_positions() const { return out[0] * out[1] * out[2]; }
@@ -27,7 +29,17 @@ struct ConvGeometry {
 // From shapes of x, w and y and lists with one number a spatial dim.
 inline ConvGeometry conv_geometry(const Dims& x, const Dims& w, const Dims& y, const IntList& stride,
                                   const IntList& padding, const IntList& dilation, int64_t groups) {
-  ConvGeometry g{x[0], groups, x[1], y[1], {}, {}, {}, {}, {}, {}, static_cast<int>(stride.size())};
+  ConvGeometry g{.images = x[0],
+                 .groups = groups,
+                 .in_channels = x[1],
+                 .out_channels = y[1],
+                 .in = {},
+                 .out = {},
+                 .kernel = {},
+                 .stride = {},
+                 .padding = {},
+                 .dilation = {},
+                 .dims = static_cast<int>(stride.size())};
   g.in = g.out = g.kernel = g.stride = g.dilation = {1, 1, 1};
   g.padding = {0, 0, 0};
   for (int i = 0; i < g.dims; i++) {

@@ -26,5 +26,7 @@ void random_fill(const Operand& out, PhiloxKey key, int words_each,
 // The elements [first, first + n) of `in`, in row-major order, contiguous: a pointer into `in` or `buffer`
 // filled.
 const void* read_chunk(const Operand& in, int64_t first, int64_t n, void* buffer);
+// Stores contiguous values there.
+void write_chunk(const Operand& out, int64_t first, int64_t n, void* values);
 
 }  // namespace tw::device

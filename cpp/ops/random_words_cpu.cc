@@ -89,4 +89,10 @@ const void* read_chunk(const Operand& in, int64_t first, int64_t n, void* buffer
   return buffer;
 }
 
+void write_chunk(const Operand& out, int64_t first, int64_t n, void* values) {
+  const auto size = static_cast<uint8_t>(size_of(out.dtype));
+  detail::StridedSpace space = row_major(out, &size);
+  detail::StridedCursor(space, first).move(0, n, static_cast<char*>(values), /*scatter=*/true);
+}
+
 }  // namespace tw::device

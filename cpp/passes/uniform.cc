@@ -8,7 +8,7 @@ namespace tw::passes {
 void Uniform::learn(const ir::Node& node) {
   static const std::unordered_set<std::string_view> kMoves = {"expand",    "reshape", "view",      "squeeze",
                                                               "unsqueeze", "clone",   "transpose", "permute",
-                                                              "slice",     "select"};
+                                                              "slice",     "select",  "row_major"};
   if (node.outputs.size() != 1) return;
   const ir::GraphValue& output = *node.outputs[0];
   if (node.def->schema.name == "full") {

@@ -56,6 +56,11 @@ void elementwise_additive(RuleContext& c) {
   c.add({std::vector<Sbp>(c.inputs.size(), partial()), {partial()}});
 }
 
+bool is_elementwise(Rule rule) {
+  return rule == elementwise || rule == elementwise_linear || rule == elementwise_monotone ||
+         rule == elementwise_additive;
+}
+
 void add_einsum(RuleContext& c, const char* equation) {
   std::string_view text(equation);
   size_t arrow = text.find("->");

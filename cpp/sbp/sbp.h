@@ -66,6 +66,7 @@ void elementwise(RuleContext& c);           // any split; never a pending reduct
 void elementwise_linear(RuleContext& c);    // of one tensor (neg, cast to float, real): P(sum) too
 void elementwise_monotone(RuleContext& c);  // of one tensor, increasing: P(max) and P(min) too
 void elementwise_additive(RuleContext& c);  // a + b, a - b: all P(sum) at once too
+bool is_elementwise(Rule rule);             // one of these four
 
 // One axis of an einsum: a letter shared by operands and output is a split, a contracted letter gives P(sum).
 // "mk,kn->mn"; a letter of size 1 in an operand is broadcast. Linear in each operand: one operand P(sum),

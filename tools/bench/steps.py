@@ -15,7 +15,7 @@ CHECKED_STEPS = 3  # before anything is timed, the losses of this many steps mus
 def training_step(
     fw: Framework, model_file: ModuleType, layout: str | None = None, precision: str = "highest"
 ) -> Callable[[], Any]:
-    """A call that makes one step and returns the loss; `layout` is a memory format of torch."""
+    """A call that makes one step and returns the loss; `layout` names a memory format."""
     model = fw.load(model_file.build(fw))
     x, y = model_file.batch(fw)
     if layout:
@@ -38,12 +38,14 @@ def training_step(
 def _contenders(
     model_file: ModuleType, layouts: Sequence[str], precision: str
 ) -> Callable[[Context], Sequence[Contender]]:
+    our_layout = layouts[-1] if layouts else None
+
     def build(context: Context) -> Sequence[Contender]:
         ours_fw, torch_fw = context.sides[OURS], context.sides[TORCH]
         losses = []
 
         def start(fw: Framework) -> Callable[[], Any]:
-            step = training_step(fw, model_file, precision=precision)
+            step = training_step(fw, model_file, our_layout if fw is ours_fw else None, precision)
             losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
             return step
 

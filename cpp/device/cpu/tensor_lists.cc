@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/memory_order.h"
 #include "device/cpu/cast.h"
 #include "device/cpu/parallel.h"
 
@@ -51,8 +52,10 @@ DType TensorLists::compute_dtype(int tuple) const {
 
 bool TensorLists::in_place(int tuple) const {
   DType dtype = compute_dtype(tuple);
+  if (!is_dense(*lists_[0][tuple].sizes, *lists_[0][tuple].strides)) return false;
   return std::all_of(lists_.begin(), lists_.end(), [&](const auto& list) {
-    return list[tuple].dtype == dtype && list[tuple].contiguous();
+    const Operand &operand = list[tuple], &first = lists_[0][tuple];
+    return operand.dtype == dtype && same_walk(*operand.sizes, *first.strides, *operand.strides);
   });
 }
 

@@ -200,6 +200,7 @@ void define_convolution(OpRegistry& r) {
       .grad("input(weight) weight(input)", convolution_grad)
       .autocast(Autocast::kLow)
       .sbp(sbp_convolution)
+      .order(ResultOrder::kChannelsLast, 0b011)
       .cost(convolution_cost)
       .expose(kFunction);
   r.op("convolution_weight(Tensor grad, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] "
@@ -210,6 +211,7 @@ void define_convolution(OpRegistry& r) {
       .infer(infer_convolution_weight)
       .grad("grad(input) input(grad)", convolution_weight_grad)
       .sbp(sbp_convolution_weight)
+      .order(ResultOrder::kChannelsLast, 0b11)
       .localize(holds_output_sizes<&W::weight_size>)
       .cost(convolution_weight_cost);
 }

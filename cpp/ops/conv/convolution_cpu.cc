@@ -1,12 +1,14 @@
-// Kernels of convolution and convolution_weight. float32 goes to oneDNN (see ops/onednn_convolution_cpu.h),
-// the half types there through float32 copies; other dtypes gather windows into a matrix (im2col) and
-// multiply:
+// Kernels of convolution and convolution_weight. float32 goes to oneDNN (see ops/onednn_convolution_cpu.h) in
+// the order that it has in memory, the half types there through float32 copies; other dtypes gather windows
+// of row-major tensors into a matrix (im2col) and multiply:
 //
 //   columns[C/g · K, P] of one image and group: y = W · columns, x = scatter(Wᵀ · y), w = Σ y · columnsᵀ
 #include "ops/conv/convolution.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/memory_order.h"
 #include "device/cpu/contiguous.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/parallel.h"
@@ -68,26 +70,98 @@ void add_bias(T* y, int64_t images, int64_t channels, int64_t positions, const T
                });
 }
 
+void add_bias_last(float* y, int64_t rows, int64_t channels, const float* bias) {
+  parallel_for(0, rows, std::max<int64_t>(1, 16384 / channels), [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; row++)
+      for (int64_t c = 0; c < channels; c++) y[row * channels + c] += bias[c];
+  });
+}
+
 template <class T>
-void convolve(ConvDirection direction, const ConvGeometry& g, T* x, T* w, const T* bias, T* y) {
-  T* result = direction == ConvDirection::kForward ? y : direction == ConvDirection::kInput ? x : w;
-  int64_t x_count = g.images * g.in_channels * g.in_positions(),
-          y_count = g.images * g.out_channels * g.out_positions();
-  bool forward = direction == ConvDirection::kForward, done = false;
-  if (x_count == 0 || y_count == 0 || g.weight_count() == 0) {
-    int64_t count = forward ? y_count : direction == ConvDirection::kInput ? x_count : g.weight_count();
-    std::fill_n(result, count, T(0));
-  } else if constexpr (std::is_same_v<T, float>) {
-    done = onednn_convolution(direction, g, x, w, forward ? bias : nullptr, y);
-    if (!done) by_columns(direction, g, x, w, y);
-  } else {
+T* result_of(ConvDirection direction, T* x, T* w, T* y) {
+  return direction == ConvDirection::kForward ? y : direction == ConvDirection::kInput ? x : w;
+}
+
+bool is_empty(const ConvGeometry& g) {
+  return g.images * g.in_channels * g.in_positions() == 0 ||
+         g.images * g.out_channels * g.out_positions() == 0 || g.weight_count() == 0;
+}
+
+// All tensors row-major, the result in `result_count` elements.
+template <class T>
+void convolve(ConvDirection direction, const ConvGeometry& g, T* x, T* w, const T* bias, T* y,
+              int64_t result_count) {
+  if (is_empty(g))
+    std::fill_n(result_of(direction, x, w, y), result_count, T(0));
+  else
     by_columns(direction, g, x, w, y);
-  }
-  if (!bias || (forward && done)) return;
-  if (forward)
+  if (!bias) return;
+  if (direction == ConvDirection::kForward)
     add_bias(y, g.images, g.out_channels, g.out_positions(), bias);
   else
     add_bias(x, g.images, g.in_channels, g.in_positions(), bias);
+}
+
+// The operands of a convolution, whichever of them is written.
+struct Operands {
+  ConvDirection direction;
+  const Operand &x, &w, &y;
+  const Operand* bias;
+
+  const Operand& result() const { return *result_of(direction, &x, &w, &y); }
+};
+
+// An operand's memory as T in the order of `strides`: its own where it lies so, else a buffer, which an input
+// fills and a result is stored from.
+template <class T>
+class Laid {
+ public:
+  Laid(const Operand& o, Dims strides, bool is_input)
+      : operand_(o), strides_(std::move(strides)), data_(o.as<T>()) {
+    if (o.dtype == dtype_of<T> && same_walk(*o.sizes, *o.strides, strides_)) return;
+    buffer_ = Scratch(static_cast<size_t>(o.count()) * sizeof(T));
+    data_ = buffer_.as<T>();
+    if (is_input) copy_cast(dense(), operand_);
+  }
+  T* data() const { return data_; }
+  void store() {
+    if (buffer_.get()) copy_cast(operand_, dense());
+  }
+
+ private:
+  Operand dense() const { return {data_, operand_.sizes, &strides_, dtype_of<T>}; }
+
+  const Operand& operand_;
+  Dims strides_;
+  Scratch buffer_;
+  T* data_;
+};
+
+Dims wanted_strides(const Operand& o, bool channels_last) {
+  return channels_last ? channels_last_strides(*o.sizes) : contiguous_strides(*o.sizes);
+}
+
+// In the layouts that tensors have: channels-last where the result has it. False where oneDNN cannot.
+bool through_onednn(const Operands& o, ConvGeometry g) {
+  auto last = [](const Operand& operand) { return is_channels_last(*operand.sizes, *operand.strides); };
+  g.channels_last = last(o.x) || last(o.y);
+  g.weight_last = last(o.w);
+  auto laid = [&](const Operand& operand, bool channels_last) {
+    return Laid<float>(operand, wanted_strides(operand, channels_last), &operand != &o.result());
+  };
+  auto x = laid(o.x, g.channels_last), w = laid(o.w, g.weight_last), y = laid(o.y, g.channels_last);
+  std::optional<Contiguous<float>> bias;
+  if (o.bias) bias.emplace(*o.bias);
+  bool forward = o.direction == ConvDirection::kForward;
+  if (!onednn_convolution(o.direction, g, x.data(), w.data(), forward && bias ? bias->data() : nullptr,
+                          y.data()))
+    return false;
+  if (bias && !forward && g.channels_last)
+    add_bias_last(x.data(), g.images * g.in_positions(), g.in_channels, bias->data());
+  else if (bias && !forward)
+    add_bias(x.data(), g.images, g.in_channels, g.in_positions(), bias->data());
+  result_of(o.direction, &x, &w, &y)->store();
+  return true;
 }
 
 // Runs body<T>() with the type that a dtype is computed in.
@@ -101,38 +175,36 @@ void with_type(DType dtype, const char* op, Body&& body) {
   });
 }
 
+void run(const KernelContext& k, const Operands& o, const ConvGeometry& g) {
+  DType dtype = o.result().dtype;
+  if ((dtype == DType::kFloat32 || is_half(dtype)) && !is_empty(g) && through_onednn(o, g)) return;
+  with_type(dtype, k.op, [&]<class T>() {
+    auto laid = [&](const Operand& operand) {
+      return Laid<T>(operand, contiguous_strides(*operand.sizes), &operand != &o.result());
+    };
+    auto x = laid(o.x), w = laid(o.w), y = laid(o.y);
+    std::optional<Contiguous<T>> bias;
+    if (o.bias) bias.emplace(*o.bias);
+    convolve<T>(o.direction, g, x.data(), w.data(), bias ? bias->data() : nullptr, y.data(),
+                o.result().count());
+    result_of(o.direction, &x, &w, &y)->store();
+  });
+}
+
 void convolution_kernel(KernelContext& k) {
   const auto& a = k.attrs<ConvolutionAttrs>();
-  with_type(k.out().dtype, k.op, [&]<class T>() {
-    Contiguous<T> input(k.in(0)), weight(k.in(1));
-    ConvertedResult<T> result(k.out());
-    const Dims &x = a.transposed ? *k.out().sizes : *k.in(0).sizes,
-               &y = a.transposed ? *k.in(0).sizes : *k.out().sizes;
-    ConvGeometry g = conv_geometry(x, *k.in(1).sizes, y, a.stride, a.padding, a.dilation, a.groups);
-    auto run = [&](const T* bias) {
-      if (a.transposed)
-        convolve<T>(ConvDirection::kInput, g, result.data(), weight.data(), bias, input.data());
-      else
-        convolve<T>(ConvDirection::kForward, g, input.data(), weight.data(), bias, result.data());
-    };
-    if (k.in(2).present())
-      run(Contiguous<T>(k.in(2)).data());
-    else
-      run(nullptr);
-    result.finish();
-  });
+  const Operand &x = a.transposed ? k.out() : k.in(0), &y = a.transposed ? k.in(0) : k.out();
+  run(k,
+      {a.transposed ? ConvDirection::kInput : ConvDirection::kForward, x, k.in(1), y,
+       k.in(2).present() ? &k.in(2) : nullptr},
+      conv_geometry(*x.sizes, *k.in(1).sizes, *y.sizes, a.stride, a.padding, a.dilation, a.groups));
 }
 
 void convolution_weight_kernel(KernelContext& k) {
   const auto& a = k.attrs<ConvolutionWeightAttrs>();
-  with_type(k.out().dtype, k.op, [&]<class T>() {
-    Contiguous<T> grad(k.in(0)), input(k.in(1));
-    ConvertedResult<T> result(k.out());
-    ConvGeometry g = conv_geometry(*k.in(1).sizes, *k.out().sizes, *k.in(0).sizes, a.stride, a.padding,
-                                   a.dilation, a.groups);
-    convolve<T>(ConvDirection::kWeight, g, input.data(), result.data(), nullptr, grad.data());
-    result.finish();
-  });
+  const Operand &y = k.in(0), &x = k.in(1), &w = k.out();
+  run(k, {ConvDirection::kWeight, x, w, y, nullptr},
+      conv_geometry(*x.sizes, *w.sizes, *y.sizes, a.stride, a.padding, a.dilation, a.groups));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// cast, clone, copy: the ops that move elements unchanged but for their dtype.
+// cast, clone, row_major, copy: the ops that move elements unchanged but for their dtype.
 //
 // cast truncates floats to integers, maps NaN and every nonzero to True, and drops imaginary parts.
 #include "ops/movement/cast.h"
@@ -38,12 +38,18 @@ void define_cast(OpRegistry& r) {
       .sbp(sbp::elementwise)
       .cost(copy_cost);
   r.op("clone(Tensor input) -> Tensor")
-      .doc("A contiguous copy of the tensor.")
+      .doc("A copy of the tensor, in its order in memory; without gaps.")
       .infer(infer_same)
       .grad("", clone_grad)
       .sbp(sbp::elementwise_linear)
-      .cost(copy_cost)
-      .expose(kFunction | kMethod);
+      .cost(copy_cost);
+  r.op("row_major(Tensor input) -> Tensor")
+      .doc("A row-major copy of the tensor.")
+      .infer(infer_same)
+      .grad("", clone_grad)
+      .sbp(sbp::elementwise_linear)
+      .order(ResultOrder::kRowMajor)
+      .cost(copy_cost);
   r.op("copy(Tensor input, Tensor src) -> Tensor")
       .doc("src, converted to input's dtype and broadcast to its shape. In place: overwrites input.")
       .infer(infer_copy)

@@ -14,6 +14,7 @@ void copy_kernel(KernelContext& k) { copy_cast(k.out(), k.in(1)); }
 void kernels_cast(KernelTable& table) {
   table.add("cast", cast_kernel);
   table.add("clone", cast_kernel);
+  table.add("row_major", cast_kernel);
   table.add("copy", copy_kernel);
 }
 

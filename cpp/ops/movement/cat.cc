@@ -93,6 +93,7 @@ void define_cat(OpRegistry& r) {
       .infer(infer_cat)
       .grad("", cat_grad)
       .sbp(sbp_cat)
+      .order(ResultOrder::kChannelsLast, ~0u)
       .cost(copy_cost)
       .expose(kFunction);
   r.op("stack(Tensor[] tensors, int dim=0) -> Tensor", &CatAttrs::dim)

@@ -86,6 +86,7 @@ void define_flip(OpRegistry& r) {
       .infer(infer_flip)
       .grad("", flip_grad)
       .sbp(sbp_flip)
+      .order(ResultOrder::kLikeInputs)
       .cost(copy_cost)
       .expose(kFunction | kMethod);
   r.op("pad_constant(Tensor input, int[] pad, Scalar value=0) -> Tensor", &PadAttrs::pad, &PadAttrs::value)
@@ -94,6 +95,7 @@ void define_flip(OpRegistry& r) {
       .infer(infer_pad)
       .grad("", pad_grad)
       .sbp(sbp_pad)
+      .order(ResultOrder::kChannelsLast)
       .cost(copy_cost);
   r.op("tril(Tensor input, int diagonal=0) -> Tensor", &TriangleAttrs::diagonal)
       .doc("The elements on and below a diagonal of the last two dims, zeros elsewhere.")

@@ -96,6 +96,7 @@ void define_batch_norm(OpRegistry& r) {
       .infer(infer_train)
       .grad("input weight mean rstd", train_grad)
       .sbp(sbp_channels)
+      .order(ResultOrder::kChannelsLast)
       .cost(pointwise_cost<8>);
   r.op("batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, int wanted)"
        " -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)",
@@ -104,6 +105,7 @@ void define_batch_norm(OpRegistry& r) {
       .infer(infer_backward)
       .grad("grad input weight mean rstd", backward_grad)
       .sbp(sbp_channels)
+      .order(ResultOrder::kChannelsLast, 0b10)
       .cost(pointwise_cost<12>);
 }
 

@@ -1,13 +1,16 @@
-// A tile of channels is worked on from its statistics to its output, so that forward reads x once from memory
-// and twice from the second-level cache, and backward g and x likewise. Tiles depend on the shape alone.
-// Floor: the bytes of x and y (of g, x and dx) over the bandwidth.
+// Row-major: a tile of channels is worked on from its statistics to its output, so that forward reads x once
+// from memory and twice from the second-level cache, and backward g and x likewise. Tiles depend on the shape
+// alone. Channels-last: see batch_norm_last.h. Floor: the bytes of x and y (of g, x and dx) over the
+// bandwidth.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
-#include "device/cpu/row_sum.h"
+#include "ops/channels_last_cpu.h"
+#include "ops/normalisation/batch_norm_last.h"
+#include "ops/normalisation/batch_norm_rows.h"
 #include "ops/normalisation/normalisation.h"
 
 namespace tw::ops {
@@ -49,81 +52,6 @@ struct Buffers {
     if (static_cast<int64_t>(part.size()) < width) part.resize(width), total.resize(width);
   }
 };
-
-template <class T>
-TW_CLONES __attribute__((flatten)) void sum_columns(int64_t rows, int64_t step, int64_t width,
-                                                    const stored_t<T>* x, compute_t<T>* part, double* total) {
-  column_sums<compute_t<T>>(rows, step, width, [x](int64_t i) { return load<T>(x[i]); }, part, total);
-}
-
-template <class T>
-TW_CLONES __attribute__((flatten)) void square_columns(int64_t rows, int64_t step, int64_t width,
-                                                       const stored_t<T>* x, const compute_t<T>* mean,
-                                                       compute_t<T>* part, double* total) {
-  using C = compute_t<T>;
-  for (int64_t j = 0; j < width; j++) total[j] = 0;
-  for (int64_t first = 0; first < rows; first += 128) {
-    int64_t last = std::min(rows, first + 128);
-    for (int64_t j = 0; j < width; j++) part[j] = 0;
-    for (int64_t r = first; r < last; r++) {
-      const stored_t<T>* row = x + r * step;
-#pragma GCC ivdep
-      for (int64_t j = 0; j < width; j++) {
-        C d = load<T>(row[j]) - mean[j];
-        part[j] += d * d;
-      }
-    }
-    for (int64_t j = 0; j < width; j++) total[j] += static_cast<double>(part[j]);
-  }
-}
-
-template <class T>
-TW_CLONES __attribute__((flatten)) void product_columns(int64_t rows, int64_t step, int64_t width,
-                                                        const stored_t<T>* g, const stored_t<T>* x,
-                                                        const compute_t<T>* mean, compute_t<T>* part,
-                                                        double* total) {
-  using C = compute_t<T>;
-  for (int64_t j = 0; j < width; j++) total[j] = 0;
-  for (int64_t first = 0; first < rows; first += 128) {
-    int64_t last = std::min(rows, first + 128);
-    for (int64_t j = 0; j < width; j++) part[j] = 0;
-    for (int64_t r = first; r < last; r++) {
-      const stored_t<T>*gr = g + r * step, *xr = x + r * step;
-#pragma GCC ivdep
-      for (int64_t j = 0; j < width; j++) part[j] += load<T>(gr[j]) * C(load<T>(xr[j]) - mean[j]);
-    }
-    for (int64_t j = 0; j < width; j++) total[j] += static_cast<double>(part[j]);
-  }
-}
-
-// y = (x - a) b + c
-template <class T>
-TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, int64_t width,
-                                                   const stored_t<T>* x, const compute_t<T>* a,
-                                                   const compute_t<T>* b, const compute_t<T>* c,
-                                                   stored_t<T>* y) {
-  for (int64_t r = 0; r < rows; r++) {
-    const stored_t<T>* from = x + r * step;
-    stored_t<T>* to = y + r * step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < width; j++) to[j] = store<T>((load<T>(from[j]) - a[j]) * b[j] + c[j]);
-  }
-}
-
-// dx = g p + (x - mean) q + r
-template <class T>
-TW_CLONES __attribute__((flatten)) void backward_rows(int64_t rows, int64_t step, int64_t width,
-                                                      const stored_t<T>* g, const stored_t<T>* x,
-                                                      const compute_t<T>* const* terms, stored_t<T>* dx) {
-  const compute_t<T>*mean = terms[0], *p = terms[1], *q = terms[2], *rest = terms[3];
-  for (int64_t r = 0; r < rows; r++) {
-    const stored_t<T>*gr = g + r * step, *xr = x + r * step;
-    stored_t<T>* to = dx + r * step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < width; j++)
-      to[j] = store<T>(load<T>(gr[j]) * p[j] + (load<T>(xr[j]) - mean[j]) * q[j] + rest[j]);
-  }
-}
 
 // body(first element of the tile's piece within a sample, its offset within the tile, its width)
 template <class Body>
@@ -239,14 +167,34 @@ void run_tiles(const Planes& planes, const Work& work) {
 }
 
 void train_kernel(KernelContext& k) {
-  Planes planes(k.in(0));
-  dispatch_float(k.in(0).dtype, k.op, [&]<class T>() {
+  const Operand& input = k.in(0);
+  Planes planes(input);
+  bool last = is_channels_last(input) && holds_channels_last(k.out(0));
+  double eps = k.attrs<BatchNormAttrs>().eps;
+  dispatch_float(input.dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    Dense<T> x(k.in(0));
     Dense<C> weight(k.in(1)), bias(k.in(2));
-    run_tiles(planes, Forward<T>{planes, x.data(), weight.data(), bias.data(), k.out(0).as<stored_t<T>>(),
-                                 k.out(1).as<C>(), k.out(2).as<C>(), k.out(3).as<C>(),
-                                 k.attrs<BatchNormAttrs>().eps});
+    auto* y = k.out(0).as<stored_t<T>>();
+    C *mean = k.out(1).as<C>(), *rstd = k.out(2).as<C>(), *unbiased = k.out(3).as<C>();
+    if (last) {
+      ChannelsMoved moved(input);
+      Dense<T> x(moved.of(input));
+      ForwardLast<T>{planes.samples * planes.length,
+                     planes.channels,
+                     x.data(),
+                     weight.data(),
+                     bias.data(),
+                     y,
+                     mean,
+                     rstd,
+                     unbiased,
+                     eps}
+          .run();
+    } else {
+      Dense<T> x(input);
+      run_tiles(planes,
+                Forward<T>{planes, x.data(), weight.data(), bias.data(), y, mean, rstd, unbiased, eps});
+    }
   });
 }
 
@@ -258,15 +206,33 @@ void give(const Operand& out, C* values, int64_t n) {
 
 void backward_kernel(KernelContext& k) {
   int64_t wanted = k.attrs<BatchNormBackwardAttrs>().wanted;
-  Planes planes(k.in(1));
-  dispatch_float(k.in(1).dtype, k.op, [&]<class T>() {
+  const Operand& input = k.in(1);
+  Planes planes(input);
+  bool last = is_channels_last(input) && (!(wanted & kNormInput) || holds_channels_last(k.out(0)));
+  dispatch_float(input.dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    Dense<T> g(k.in(0)), x(k.in(1));
     Dense<C> weight(k.in(2)), mean(k.in(3)), rstd(k.in(4));
     ScratchArray<C> dw(planes.channels), db(planes.channels);
     auto* dx = wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
-    run_tiles(planes, Backward<T>{planes, g.data(), x.data(), weight.data(), mean.data(), rstd.data(), dx,
-                                  dw.data(), db.data()});
+    if (last) {
+      ChannelsMoved moved_g(k.in(0)), moved_x(input);
+      Dense<T> g(moved_g.of(k.in(0))), x(moved_x.of(input));
+      BackwardLast<T>{planes.samples * planes.length,
+                      planes.channels,
+                      g.data(),
+                      x.data(),
+                      weight.data(),
+                      mean.data(),
+                      rstd.data(),
+                      dx,
+                      dw.data(),
+                      db.data()}
+          .run();
+    } else {
+      Dense<T> g(k.in(0)), x(input);
+      run_tiles(planes, Backward<T>{planes, g.data(), x.data(), weight.data(), mean.data(), rstd.data(), dx,
+                                    dw.data(), db.data()});
+    }
     if (wanted & kNormWeight) give(k.out(1), dw.data(), planes.channels);
     if (wanted & kNormBias) give(k.out(2), db.data(), planes.channels);
   });

@@ -101,6 +101,7 @@ void define_arithmetic(OpRegistry& r) {
       .infer(infer_broadcast)
       .grad("input(other) other(input)", mul_grad)
       .sbp(sbp_mul)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<1>)
       .autocast(Autocast::kWidest)
       .expose(everywhere);

@@ -54,6 +54,7 @@ void define_division(OpRegistry& r) {
       .grad("input(other) other", divide_grad)
       .autocast(Autocast::kWidest)
       .sbp(sbp_divide)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<4>)
       .expose(kEverywhere);
   r.op("div(Tensor input, Tensor other, *, str? rounding_mode=None) -> Tensor", &DivAttrs::rounding_mode)

@@ -82,11 +82,13 @@ void define_extremes(OpRegistry& r) {
   define_extreme(r, "maximum(Tensor input, Tensor other) -> Tensor",
                  "The larger of two elements, NaN if any is.")
       .grad("input other", extreme_grad<"gt">)
-      .sbp(sbp_extreme<ReduceOp::kMax>);
+      .sbp(sbp_extreme<ReduceOp::kMax>)
+      .order(ResultOrder::kLikeInputs);
   define_extreme(r, "minimum(Tensor input, Tensor other) -> Tensor",
                  "The smaller of two elements, NaN if any is.")
       .grad("input other", extreme_grad<"lt">)
-      .sbp(sbp_extreme<ReduceOp::kMin>);
+      .sbp(sbp_extreme<ReduceOp::kMin>)
+      .order(ResultOrder::kLikeInputs);
   define_extreme(r, "fmax(Tensor input, Tensor other) -> Tensor",
                  "The larger of two elements, numbers before NaN.")
       .grad("input other", number_extreme_grad<"ge">)

@@ -95,6 +95,7 @@ void define_fused(OpRegistry& r) {
       .grad("input(weight) end(weight) weight", lerp_grad)
       .autocast(Autocast::kWidest)
       .sbp(sbp_first_two)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
   r.op("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -105,6 +106,7 @@ void define_fused(OpRegistry& r) {
       .grad("tensor1(tensor2) tensor2(tensor1)", addcmul_grad)
       .autocast(Autocast::kWidest)
       .sbp(sbp_addcmul)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<3>)
       .expose(kEverywhere);
   r.op("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -115,6 +117,7 @@ void define_fused(OpRegistry& r) {
       .grad("tensor1(tensor2) tensor2", addcdiv_grad)
       .autocast(Autocast::kWidest)
       .sbp(sbp_first_two)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<6>)
       .expose(kEverywhere);
 }

@@ -63,6 +63,7 @@ void define_select_elements(OpRegistry& r) {
       .infer(infer_where)
       .grad("condition", where_grad)
       .sbp(sbp_where)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<1>);
   r.op("masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor")
       .doc("input with `value` where the mask holds.")
@@ -70,6 +71,7 @@ void define_select_elements(OpRegistry& r) {
       .infer(infer_masked_fill)
       .grad("mask", masked_fill_grad)
       .sbp(sbp::elementwise)
+      .order(ResultOrder::kRowMajor)  // as PyTorch has it
       .cost(pointwise_cost<1>)
       .expose(kFunction | kMethod | kInplace);
   r.op("fill(Tensor input, Tensor value) -> Tensor")

@@ -51,7 +51,13 @@ void avg_pool_backward_grad(GradContext& c) {
                           a.divisor_override));
 }
 
+// A mean over everything spreads as a view: what reads it keeps the order of its other inputs.
 void adaptive_grad(GradContext& c) {
+  const Dims& sizes = c.input_meta(0).sizes;
+  if (c.grad()->count() == sizes[0] * sizes[1] && is_float(c.grad()->dtype)) {
+    auto count = static_cast<double>(numel(sizes) / std::max<int64_t>(1, sizes[0] * sizes[1]));
+    return c.set(0, op<"expand">(op<"true_divide">(c.grad(), count), sizes));
+  }
   c.set(0, op<"adaptive_avg_pool_backward">(c.grad(), spatial_of(c.input_meta(0).sizes)));
 }
 
@@ -71,6 +77,7 @@ void define_avg_pool(OpRegistry& r) {
       .infer(infer_avg_pool)
       .grad("", avg_pool_grad)
       .sbp(sbp_linear_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(reduction_cost<2>);
   r.op("avg_pool_backward(Tensor grad, int[] input_size, int[] kernel_size, int[] stride, int[] padding, "
        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
@@ -80,12 +87,14 @@ void define_avg_pool(OpRegistry& r) {
       .infer(infer_backward<B>)
       .grad("", avg_pool_backward_grad)
       .sbp(sbp_linear_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(pointwise_cost<2>);
   r.op("adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor", &AdaptiveAttrs::output_size)
       .doc("The means of windows cut so that the output has the given size.")
       .infer(infer_adaptive_avg_pool)
       .grad("", adaptive_grad)
       .sbp(sbp_linear_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(reduction_cost<2>);
   r.op("adaptive_avg_pool_backward(Tensor grad, int[] input_size) -> Tensor",
        &AdaptiveBackwardAttrs::input_size)
@@ -93,6 +102,7 @@ void define_avg_pool(OpRegistry& r) {
       .infer(infer_backward<AdaptiveBackwardAttrs>)
       .grad("", adaptive_backward_grad)
       .sbp(sbp_linear_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(pointwise_cost<2>);
 }
 

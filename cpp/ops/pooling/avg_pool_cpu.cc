@@ -1,8 +1,10 @@
-// Planes are shared among threads; one pass. Floor: the bytes of input and output over the bandwidth.
+// Planes are shared among threads, or, channels-last, images and blocks of channels; one pass. Floor: the
+// bytes of input and output over the bandwidth.
 #include <algorithm>
 
 #include "device/cpu/contiguous.h"
 #include "device/cpu/parallel.h"
+#include "ops/channels_last_cpu.h"
 #include "ops/pooling/pooling.h"
 #include "ops/pooling/windows_cpu.h"
 
@@ -24,7 +26,72 @@ void for_planes(int64_t planes, int64_t elements, F f) {
                });
 }
 
+template <class T, class S>
+TW_CLONES __attribute__((flatten)) void add_row(int64_t n, const T* x, S* sums) {
+  for (int64_t c = 0; c < n; c++) sums[c] += static_cast<S>(x[c]);
+}
+template <class T, class S>
+TW_CLONES __attribute__((flatten)) void mean_row(int64_t n, const S* sums, S divisor, T* y) {
+  for (int64_t c = 0; c < n; c++) y[c] = store<T>(sums[c] / divisor);
+}
+template <class T, class S>
+TW_CLONES __attribute__((flatten)) void share_row(int64_t n, const T* grad, S divisor, S* shares) {
+  for (int64_t c = 0; c < n; c++) shares[c] = static_cast<S>(grad[c]) / divisor;
+}
+
+void mean_channels_last(KernelContext& k, const Windows& w) {
+  int64_t images = k.out().size(0), channels = k.out().size(1);
+  ChannelsMoved moved(k.in(0));
+  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+    using S = sum_t<T>;
+    Contiguous<T> input(moved.of(k.in(0)));
+    for_channel_blocks(images, channels, w.in_count(), [&](int64_t image, int64_t first, int64_t n) {
+      const T* x = input.data() + image * w.in_count() * channels + first;
+      T* y = k.out().as<T>() + image * w.out_count() * channels + first;
+      S sums[kChannelBlock];
+      for_windows(w, [&](int64_t o, const WindowRange& a, const WindowRange& b, const WindowRange& c) {
+        std::fill_n(sums, n, S(0));
+        for_elements(w, a, b, c, [&](int64_t position) { add_row(n, x + position * channels, sums); });
+        int64_t divisor = divisor_of(w, a, b, c);
+        if (divisor && a.count && b.count && c.count)
+          mean_row(n, sums, static_cast<S>(divisor), y + o * channels);
+        else
+          std::fill_n(y + o * channels, n, T(0));
+      });
+    });
+  });
+}
+
+void spread_channels_last(KernelContext& k, const Windows& w) {
+  int64_t images = k.out().size(0), channels = k.out().size(1), in_count = w.in_count();
+  ChannelsMoved moved(k.in(0));
+  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+    using S = sum_t<T>;
+    constexpr bool kDirect = std::is_same_v<S, T>;
+    Contiguous<T> grad(moved.of(k.in(0)));
+    for_channel_blocks(images, channels, in_count, [&](int64_t image, int64_t first, int64_t n) {
+      T* y = k.out().as<T>() + image * in_count * channels + first;
+      const T* g = grad.data() + image * w.out_count() * channels + first;
+      Scratch wide(kDirect ? 0 : static_cast<size_t>(in_count * n) * sizeof(S));
+      S* sums = kDirect ? reinterpret_cast<S*>(y) : wide.as<S>();
+      int64_t step = kDirect ? channels : n;
+      for (int64_t i = 0; i < in_count; i++) std::fill_n(sums + i * step, n, S(0));
+      S shares[kChannelBlock];
+      for_windows(w, [&](int64_t o, const WindowRange& a, const WindowRange& b, const WindowRange& c) {
+        int64_t divisor = divisor_of(w, a, b, c);
+        if (divisor == 0) return;
+        share_row(n, g + o * channels, static_cast<S>(divisor), shares);
+        for_elements(w, a, b, c, [&](int64_t position) { add_row(n, shares, sums + position * step); });
+      });
+      if constexpr (!kDirect)
+        for (int64_t i = 0; i < in_count; i++)
+          for (int64_t c = 0; c < n; c++) y[i * channels + c] = store<T>(sums[i * n + c]);
+    });
+  });
+}
+
 void mean_planes(KernelContext& k, const Windows& w) {
+  if (is_channels_last(k.in(0)) && holds_channels_last(k.out())) return mean_channels_last(k, w);
   int64_t planes = k.out().size(0) * k.out().size(1);
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
     using S = sum_t<T>;
@@ -44,6 +111,7 @@ void mean_planes(KernelContext& k, const Windows& w) {
 
 // Written once: a plane collects in the type that sums are kept in.
 void spread_planes(KernelContext& k, const Windows& w) {
+  if (is_channels_last(k.in(0)) && holds_channels_last(k.out())) return spread_channels_last(k, w);
   int64_t planes = k.out().size(0) * k.out().size(1), in_count = w.in_count();
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
     using S = sum_t<T>;

@@ -77,6 +77,7 @@ void define_max_pool(OpRegistry& r) {
       .infer(infer_max_pool)
       .grad("indices", pool_grad)
       .sbp(sbp_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(reduction_cost<4>);
   r.op("adaptive_max_pool(Tensor input, int[] output_size) -> (Tensor result, Tensor indices)",
        &AdaptiveAttrs::output_size)
@@ -84,6 +85,7 @@ void define_max_pool(OpRegistry& r) {
       .infer(infer_adaptive_max_pool)
       .grad("indices", pool_grad)
       .sbp(sbp_planes)
+      .order(ResultOrder::kChannelsLast)
       .cost(reduction_cost<2>);
   r.op("plane_scatter(Tensor input, Tensor indices, int[] size, bool accumulate) -> Tensor",
        &PlaneScatterAttrs::size, &PlaneScatterAttrs::accumulate)
@@ -91,12 +93,14 @@ void define_max_pool(OpRegistry& r) {
       .infer(infer_plane_scatter)
       .grad("indices", plane_scatter_grad)
       .sbp(sbp_planes)
+      .order(ResultOrder::kChannelsLast, 0b11)
       .cost(copy_cost);
   r.op("plane_gather(Tensor input, Tensor indices) -> Tensor")
       .doc("The elements at flat positions of each plane.")
       .infer(infer_plane_gather)
       .grad("indices", plane_gather_grad)
       .sbp(sbp_planes)
+      .order(ResultOrder::kChannelsLast, 0b11)
       .cost(copy_cost);
 }
 

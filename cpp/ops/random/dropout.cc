@@ -38,6 +38,7 @@ void define_dropout(OpRegistry& r) {
       .random(&DropoutAttrs::key)
       .grad("mask", dropout_grad)
       .sbp(sbp::broadcast_only)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<20>)
       .visible(1);
   r.op("dropout_backward(Tensor grad, Tensor mask, float scale) -> Tensor", &DropoutBackwardAttrs::scale)

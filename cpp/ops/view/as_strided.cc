@@ -65,7 +65,7 @@ void infer_scatter(InferContext& c) {
 
 void scatter_grad(GradContext& c) {
   const auto& a = c.attrs<AsStridedScatterAttrs>();
-  c.set(0, op<"as_strided">(op<"clone">(c.grad()), a.size, a.stride, a.offset));
+  c.set(0, op<"as_strided">(op<"row_major">(c.grad()), a.size, a.stride, a.offset));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ bool view_view_as_complex(const Geometry& input, const void*, Geometry* output) 
 }
 
 // The gradient may lie anyhow; its pairs are put together first.
-void view_as_real_grad(GradContext& c) { c.set(0, op<"view_as_complex">(op<"clone">(c.grad()))); }
+void view_as_real_grad(GradContext& c) { c.set(0, op<"view_as_complex">(op<"row_major">(c.grad()))); }
 void view_as_complex_grad(GradContext& c) { c.set(0, op<"view_as_real">(c.grad())); }
 
 void sbp_all_but_pairs(sbp::RuleContext& c) {

@@ -96,7 +96,7 @@ class Identities {
         for (const char* name : names)
           if (const ir::OpDef* def = ir::registry().find(name)) rules.emplace(def, rule);
       };
-      add(&Identities::whole, {"clone", "slice", "expand", "cat", "slice_scatter_zeros"});
+      add(&Identities::whole, {"clone", "row_major", "slice", "expand", "cat", "slice_scatter_zeros"});
       add(&Identities::of_real, {"conj", "real"});
       add(&Identities::copy, {"copy"});
       add(&Identities::cast, {"cast", "view_dtype"});

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/memory_order.h"
 #include "eager/dispatch.h"
 #include "eager/promotion.h"
 #include "ir/emitter.h"
@@ -193,7 +194,7 @@ pb::object to_list(const eager::TensorImpl& tensor, const char* data, int64_t di
 
 pb::bytes to_bytes(const Tensor& tensor) {
   Tensor dense =
-      tensor->contiguous ? tensor : eager::as_tensor(ir::op<"clone">(ir::Value(eager::alias(*tensor))));
+      tensor->contiguous ? tensor : eager::as_tensor(ir::op<"row_major">(ir::Value(eager::alias(*tensor))));
   return pb::bytes(static_cast<const char*>(dense->data()), dense->count() * size_of(dense->dtype));
 }
 
@@ -251,6 +252,16 @@ void bind_memory(pb::module_& m) {
   m.def("item", item);
   m.def("to_list", [](const Tensor& t) { return to_list(*t, static_cast<char*>(t->data()), 0); });
   m.def("is_contiguous", [](const Tensor& t) { return t->contiguous; });
+  m.def("is_channels_last", [](const Tensor& t) { return is_channels_last(t->sizes, t->strides); });
+  m.def("channels_last_strides", [](const std::vector<int64_t>& size) {
+    Dims strides = channels_last_strides(Dims(size.begin(), size.end()));
+    return std::vector<int64_t>(strides.begin(), strides.end());
+  });
+  m.def("dense_strides", [](const Tensor& t) {
+    Window window{&t->sizes, &t->strides};
+    Dims strides = pointwise_strides(t->sizes, {&window, 1});
+    return std::vector<int64_t>(strides.begin(), strides.end());
+  });
   m.def("storage_bytes", [](const Tensor& t) { return t->storage->size_bytes(); });
   m.def("storage_ptr", [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t->storage->data()); });
   m.def("same_storage", [](const Tensor& a, const Tensor& b) { return a->storage == b->storage; });

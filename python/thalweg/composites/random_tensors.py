@@ -13,7 +13,7 @@ from thalweg.composites.support import is_inexact
 from thalweg.frontend.creation import creation_size, default_dtype, finish
 from thalweg.frontend.device import check_device, device
 from thalweg.frontend.dtypes import float64, int64
-from thalweg.frontend.layout import check_layout, in_format
+from thalweg.frontend.layout import check_layout, empty_in_format
 from thalweg.frontend.random import Generator
 
 Device = device | str | int | None
@@ -111,6 +111,13 @@ def randperm(
     return finish(result if dtype == int64 else ops.cast(result, dtype), requires_grad)
 
 
+def _laid_like(draws: Tensor, input: Tensor, memory_format: Any, name: str) -> Tensor:
+    """`draws` in a memory format, by default in the order of `input`; the numbers are the same in any order."""
+    if memory_format is None and input.is_contiguous():
+        return draws
+    return op("copy", True)(empty_in_format(input, draws.dtype, memory_format, name), draws)
+
+
 @export(function=True)
 def rand_like(
     input: Tensor,
@@ -125,7 +132,7 @@ def rand_like(
     """rand() with the size and dtype of `input`."""
     check_layout(layout, "rand_like")
     result = rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
-    return finish(in_format(result, memory_format, "rand_like"), requires_grad)
+    return finish(_laid_like(result, input, memory_format, "rand_like"), requires_grad)
 
 
 @export(function=True)
@@ -142,7 +149,7 @@ def randn_like(
     """randn() with the size and dtype of `input`."""
     check_layout(layout, "randn_like")
     result = randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
-    return finish(in_format(result, memory_format, "randn_like"), requires_grad)
+    return finish(_laid_like(result, input, memory_format, "randn_like"), requires_grad)
 
 
 @export(function=True)
@@ -162,7 +169,7 @@ def randint_like(
     check_layout(layout, "randint_like")
     low, high = (0, low) if high is None else (low, high)
     result = randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
-    return finish(in_format(result, memory_format, "randint_like"), requires_grad)
+    return finish(_laid_like(result, input, memory_format, "randint_like"), requires_grad)
 
 
 def _drawn_for(model: Tensor, draws: Tensor) -> Tensor:

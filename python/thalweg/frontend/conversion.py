@@ -6,13 +6,22 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor, attach, dtype, dtype_by_name
 from thalweg._registry import export, ops
 from thalweg.frontend.device import check_device
-from thalweg.frontend.layout import in_format, is_in_format, preserve_format
+from thalweg.frontend.layout import copy_in_format, in_format, is_in_format, preserve_format, strides_tell
 
 
-def _cast(self: Tensor, wanted: dtype, copy: bool = False) -> Tensor:
-    if self.dtype == wanted:
-        return self.clone() if copy else self
-    return ops.cast(self, wanted)
+def _cast(self: Tensor, wanted: dtype, copy: bool = False, memory_format: Any = None, op: str = "to") -> Tensor:
+    as_it_lies = memory_format is None or memory_format is preserve_format
+    if self.dtype != wanted:
+        return in_format(ops.cast(self, wanted), memory_format, op)
+    if not copy and (as_it_lies or strides_tell(self, memory_format, op)):
+        return self
+    return copy_in_format(self, memory_format, op)
+
+
+@export(function=True, method=True)
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy of the tensor, by default in its own order in memory, without gaps."""
+    return copy_in_format(input, memory_format, "clone")
 
 
 @export(method=True)
@@ -41,8 +50,7 @@ def to(
             device = arg
     copy = copy or flags[1:] == [True]  # the first flag is non_blocking
     check_device(device, "to")
-    result = _cast(self, self.dtype if dtype is None else dtype, copy)
-    return in_format(result, memory_format, "to")
+    return _cast(self, self.dtype if dtype is None else dtype, copy, memory_format)
 
 
 def _is_dtype(arg: object) -> bool:
@@ -78,7 +86,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
 
 def _caster(name: str, target: dtype) -> None:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return in_format(_cast(self, target), memory_format, name)
+        return _cast(self, target, False, memory_format, name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"The tensor as {target.name}."
@@ -162,7 +170,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
         raise RuntimeError("contiguous: a memory format that orders the elements is wanted, got preserve_format")
     if memory_format is not None:
         return in_format(self, memory_format, "contiguous")
-    return self if _native.is_contiguous(self) else self.clone()
+    return self if _native.is_contiguous(self) else ops.row_major(self)
 
 
 @export(method=True)

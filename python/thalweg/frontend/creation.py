@@ -7,6 +7,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, set_empty
 from thalweg._registry import export, ops
 from thalweg.frontend.device import check_device, device
+from thalweg.frontend.layout import empty_in_format, empty_of
 
 __all__ = ["as_tensor", "asarray", "empty", "empty_like", "from_dlpack", "from_numpy", "tensor"]
 
@@ -193,7 +194,7 @@ def empty(
 ) -> Tensor:
     """A tensor of the given size with unset elements."""
     check_device(device, "empty")
-    return finish(_native.empty(creation_size(size, "empty"), default_dtype(dtype)), requires_grad)
+    return finish(empty_of(creation_size(size, "empty"), default_dtype(dtype), memory_format, "empty"), requires_grad)
 
 
 @export(function=True)
@@ -220,7 +221,8 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with the size and dtype of `input` and unset elements."""
-    return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    check_device(device, "empty_like")
+    return finish(empty_in_format(input, dtype or input.dtype, memory_format, "empty_like"), requires_grad)
 
 
 @export(function=True)
@@ -279,7 +281,11 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with the size and dtype of `input` whose elements all equal fill_value."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    wanted = dtype or input.dtype
+    if memory_format is None and input.is_contiguous():
+        return full(input.shape, fill_value, dtype=wanted, device=device, requires_grad=requires_grad)
+    check_device(device, "full_like")
+    return finish(empty_in_format(input, wanted, memory_format, "full_like").fill_(fill_value), requires_grad)
 
 
 @export(function=True)
@@ -292,7 +298,7 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of zeros with the size and dtype of `input`."""
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 @export(function=True)
@@ -305,7 +311,7 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of ones with the size and dtype of `input`."""
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 @export(method=True)
