@@ -38,7 +38,7 @@ std::string bytes_of(const ir::Graph& graph) {
     eager::dispatch(*node->def, {args.begin(), args.size()}, {}, attrs.get(), &results);
     values[node->outputs[0].get()] = results[0];
   }
-  ir::Value dense = ir::op<"clone">(values.at(graph.outputs[0].get()));
+  ir::Value dense = ir::op<"row_major">(values.at(graph.outputs[0].get()));
   const auto* data = static_cast<const char*>(eager::tensor_of(dense).data());
   return {data, data + dense->count() * size_of(dense->dtype)};
 }

@@ -52,10 +52,10 @@ std::vector<ir::Value> run(const ir::Graph& graph, const std::vector<ir::Value>&
 
 // Elements as bytes, in row-major order, with one NaN for all.
 std::string bytes_of(const ir::Value& value) {
-  ir::Value dense = ir::op<"clone">(value);
+  ir::Value dense = ir::op<"row_major">(value);
   if (is_float(dense->dtype))
     dense = ir::op<"where">(ir::op<"eq">(dense, dense), dense, ir::op<"full">(IntList{}, NAN, dense->dtype));
-  dense = ir::op<"clone">(dense);
+  dense = ir::op<"row_major">(dense);
   const auto* data = static_cast<const char*>(eager::tensor_of(dense).data());
   return {data, data + dense->count() * size_of(dense->dtype)};
 }
