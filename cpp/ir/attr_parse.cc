@@ -40,10 +40,11 @@ class AttrParser {
     return cat(what, param_.optional ? " or None" : "", " for ", param_.name);
   }
 
+  // Takes $0 and a colon; true where no value follows it.
   bool take_lifted(int item) {
     if (lexer_.peek().kind != TokenKind::kLifted) return false;
     lifted_->push_back({item, lexer_.next().index});
-    return true;
+    return !lexer_.take_symbol(':');
   }
 
   bool boolean() {

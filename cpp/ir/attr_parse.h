@@ -10,7 +10,7 @@
 namespace tw::ir {
 
 // A value of the parameter's type at the lexer's next token. Lifted numbers are appended to `lifted` as the
-// text numbers them; 1 stands in their place.
+// text numbers them.
 AttrValue parse_attr(TextLexer& lexer, const Param& param, std::vector<LiftedItem>* lifted);
 
 }  // namespace tw::ir

@@ -59,9 +59,22 @@ const LiftedItem* find_item(std::span<const LiftedItem> lifted, int item) {
   return nullptr;
 }
 
-void print_lifted(std::string& out, const LiftedItem& lifted) {
+// What a lifted number stands for when the text does not say it.
+bool is_stand_in(int64_t value) { return value == 1; }
+bool is_stand_in(double value) { return value == 1; }
+bool is_stand_in(const Scalar& value) { return value == Scalar(1); }
+template <class T>
+bool is_stand_in(const T&) {
+  return true;
+}
+
+template <class T>
+void print_lifted(std::string& out, const LiftedItem& lifted, const T& value) {
   out += '$';
   append_text(out, lifted.number);
+  if (is_stand_in(value)) return;
+  out += ':';
+  print_one(out, value);
 }
 
 template <class List>
@@ -72,7 +85,7 @@ void print_list(std::string& out, const List& list, std::span<const LiftedItem> 
     if (item) out += ", ";
     const LiftedItem* number = find_item(lifted, item++);
     if (number)
-      print_lifted(out, *number);
+      print_lifted(out, *number, value);
     else
       append_text(out, value);
   }
@@ -147,7 +160,8 @@ void print_string(std::string& out, std::string_view text) {
 }
 
 void print_attr(std::string& out, const AttrValue& value, std::span<const LiftedItem> lifted) {
-  if (const LiftedItem* whole = find_item(lifted, -1)) return print_lifted(out, *whole);
+  if (const LiftedItem* whole = find_item(lifted, -1))
+    return std::visit([&](const auto& one) { print_lifted(out, *whole, one); }, value);
   if (const auto* ints = std::get_if<IntList>(&value)) return print_list(out, *ints, lifted);
   if (const auto* floats = std::get_if<FloatList>(&value)) return print_list(out, *floats, lifted);
   std::visit([&](const auto& one) { print_one(out, one); }, value);

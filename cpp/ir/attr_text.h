@@ -2,7 +2,8 @@
 //
 // Numbers are written in the shortest form that reads back to the same bits: 3 is an int, 3.0 a float, True a
 // bool, (3.0-0.0j) a complex number; inf, -inf, nan, -0.0. Strings are quoted; what is neither printable
-// ASCII nor valid UTF-8 is escaped. Dtypes go by name, lists in brackets, absent values as None.
+// ASCII nor valid UTF-8 is escaped. Dtypes go by name, lists in brackets, absent values as None. A lifted
+// number is $0, followed by the value it had when the graph was made, where that is not 1: $0:0.001.
 #pragma once
 
 #include <span>

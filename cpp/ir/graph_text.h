@@ -8,7 +8,7 @@
 //     %3 = transpose(%1, dim0=0, dim1=1) : float32[784, 512] in "fc1" at "train.py:12"
 //     %4, %5 = dropout_of(%0, p=0.1) draw 3 : float32[64, 784], bool[64, 784]
 //     %6 = cat([%0, %4]) : float32[128, 784]
-//     %7, %8 = lion_step([%1], [%1], [%1], lr=$0, beta1=0.9, ...) : float32[512, 784], float32[512, 784]
+//     %7, %8 = lion_step([%1], [%1], [%1], lr=$0:0.1, beta1=0.9, ...) : float32[512, 784], float32[512, 784]
 //     assign %1 = %7
 //     return %3, %6
 //     draws 4
@@ -16,9 +16,10 @@
 //
 // The inputs of a node come first, in the order of the op's schema, None where an optional one is absent;
 // attributes follow by name, those that equal their default left out. A lifted number ($0) stands where the
-// attribute or the item of a list would; its value is not part of the text, and a parsed node holds 1 in its
-// place. `in` is the path of the module, `at` the user's line. Values and numbers need no order beyond being
-// defined before use, and # starts a comment: printing numbers anew and drops comments.
+// attribute or the item of a list would, with the value that it had when the graph was made ($0:0.1) unless
+// that is 1: inference may look at it. `in` is the path of the module, `at` the user's line. Values and
+// numbers need no order beyond being defined before use, and # starts a comment: printing numbers anew and
+// drops comments.
 #pragma once
 
 #include <memory>

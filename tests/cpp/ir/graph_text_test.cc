@@ -197,6 +197,24 @@ TEST(errors_say_where_and_what) {
   check_refused(with("") + "graph", "the end is wanted, got \"graph\"");
 }
 
+TEST(lifted_numbers_keep_the_value_that_inference_saw) {
+  auto graph = parsed(R"(graph "g" {
+  input %0 "p" : float32[2]
+  number $0 "momentum"
+  %1 = sgd_step([%0], [%0], [], fresh=[], lr=0.1, momentum=$0:0.0, dampening=0.0, weight_decay=$0, nesterov=False, maximize=False) : float32[2]
+  return
+}
+)");
+  const Node& node = *graph->nodes[0];
+  auto value = [&](int param) { return read_attr(node.def->schema.params[param].field, node.attrs.get()); };
+  CHECK_EQ(std::get<double>(value(5)), 0.0);
+  CHECK_EQ(std::get<double>(value(7)), 1.0);
+  check_refused(with("  %1 = leaky_relu(%0, negative_slope=$0:) : float32[2, 3]"),
+                "a float for negative_slope");
+  check_refused(with("  %1 = leaky_relu(%0, negative_slope=$0:$0) : float32[2, 3]"),
+                "a float for negative_slope");
+}
+
 TEST(inference_must_agree_with_the_stated_types) {
   check_refused(with("\n  %1 = neg(%0) : float32[3, 2]"),
                 "line 5, column 18: %1 is float32[2, 3] by inference, but is said to be float32[3, 2]");

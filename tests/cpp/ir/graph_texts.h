@@ -39,8 +39,9 @@ inline const char* const kEverything = R"(graph "step" {
   %20 = sum(%18, dtype=float64) : float64[]
   %21 = clamp(%20, None, %12) : float64[]
   %22 = index_gather(%0, [None, %1]) : float32[8, 8]
-  %23, %24 = lion_step([%2], [%2], [%3], lr=$0, beta1=0.9, beta2=inf, weight_decay=-0.0, maximize=False) : float32[4, 16], float32[4, 16]
-  %25, %26, %27 = adam_step([%23], [%24], [%3], [%3], [], steps=[$1], lr=5e-324, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=$0, decoupled=True, maximize=False) : float32[4, 16], float32[4, 16], float32[4, 16]
+  %23, %24 = lion_step([%2], [%2], [%3], lr=$0:0.001, beta1=0.9, beta2=inf, weight_decay=-0.0, maximize=False) : float32[4, 16], float32[4, 16]
+  %25, %26, %27 = adam_step([%23], [%24], [%3], [%3], [], steps=[$1:7], lr=5e-324, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=$0:-0.0, decoupled=True, maximize=False) : float32[4, 16], float32[4, 16], float32[4, 16]
+  %28 = full(size=[2, $1:3], fill_value=$0:1.0, dtype=float32) : float32[2, 3]
   multi_tensor_clip([], %20, max_norm=1.7976931348623157e+308)
   assign %2 = %23
   assign %3 = %24
