@@ -25,6 +25,11 @@ bool wants_print(std::string_view name) {
   }
 }
 
+void print(ir::Graph& graph, const std::string& when) {
+  std::string text = cat("# ", when, "\n", ir::print_graph(graph), "\n");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void run_pass(ir::Graph& graph, const Pass& pass) {
   pass.run(graph);
   try {
@@ -32,9 +37,7 @@ void run_pass(ir::Graph& graph, const Pass& pass) {
   } catch (const Error& error) {
     TW_FAIL(kInternal, "pass ", pass.name, " broke the graph: ", error.what());
   }
-  if (!wants_print(pass.name)) return;
-  std::string text = cat("# after ", pass.name, "\n", ir::print_graph(graph), "\n");
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (wants_print(pass.name)) print(graph, cat("after ", pass.name));
 }
 
 }  // namespace
@@ -44,6 +47,7 @@ void run_passes(ir::Graph& graph, std::span<const Pass> passes) {
 }
 
 void simplify(ir::Graph& graph) {
+  if (wants_print("before")) print(graph, "before");
   constexpr int kMostRounds = 4;
   for (int round = 0; round < kMostRounds; round++) {
     size_t before = graph.nodes.size();

@@ -15,7 +15,7 @@ struct Pass {
 
 // Runs the passes in order and verifies the graph after each; an error of the verifier names the pass. The
 // environment variable THALWEG_PRINT_IR prints the graph to the standard error output: after the passes that
-// it names, separated by commas, or, where it is `after_all`, after each.
+// it names, separated by commas, and as it was given to simplify() for `before`; `after_all` is all of these.
 void run_passes(ir::Graph& graph, std::span<const Pass> passes);
 
 // The passes that need no knowledge of devices or memory, in the order in which they run.

@@ -61,8 +61,18 @@ def test_a_broken_graph_names_the_node():
 @pytest.mark.parametrize(
     ("setting", "printed"),
     [
-        ("after_all", ["identity", "constant_folding", "algebraic", "common_subexpressions", "dead_code"]),
-        ("dead_code,identity", ["identity", "dead_code"]),
+        (
+            "after_all",
+            [
+                "before",
+                "after identity",
+                "after constant_folding",
+                "after algebraic",
+                "after common_subexpressions",
+                "after dead_code",
+            ],
+        ),
+        ("dead_code,before", ["before", "after dead_code"]),
         ("", []),
     ],
 )
@@ -70,4 +80,4 @@ def test_print_ir_shows_what_passes_leave(setting, printed):
     code = f"from thalweg._core._native import Graph; Graph.parse({SIMPLE!r}).simplify()"
     env = {"THALWEG_PRINT_IR": setting, "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert done.stderr == "".join(f"# after {name}\n{SIMPLE}\n" for name in printed)
+    assert done.stderr == "".join(f"# {when}\n{SIMPLE}\n" for when in printed)
