@@ -181,7 +181,7 @@ class Walk {
         return;
       case SegmentKind::kArena:
         want(own && kept_[v.segment].owned(p.begin, p.end, p.root), p);
-        if (!fresh_[v.segment].owned(p.begin, p.end, p.root))
+        if (actor_.rate > 1 && !fresh_[v.segment].owned(p.begin, p.end, p.root))
           footprint_.lasting[v.segment].set(p.begin, p.end, 0);
         return;
       default:
@@ -217,7 +217,7 @@ class Walk {
              " is written; inputs and constants are only read");
     if (kind == SegmentKind::kArena) {
       kept_[v.segment].set(p.begin, p.end, p.root);
-      fresh_[v.segment].set(p.begin, p.end, p.root);
+      if (actor_.rate > 1) fresh_[v.segment].set(p.begin, p.end, p.root);
       return footprint_.scratch[v.segment].set(p.begin, p.end, 0);
     }
     TW_CHECK(kind != SegmentKind::kVariable || (actor_.commit >= 0 && index >= actor_.commit), kValue,

@@ -157,7 +157,8 @@ void Chain::fire(int64_t firing) {
   }
 }
 
-void Chain::fire(int64_t firing, Observer& observer) {
+void Chain::fire_observed(int64_t firing, Observer& observer) {
+  int64_t fired_ns = now_ns();
   unsigned mask = prepare(firing);
   Entry* const end = entries_.data() + entries_.size();
   try {
@@ -167,6 +168,7 @@ void Chain::fire(int64_t firing, Observer& observer) {
       at_->kernel(at_->context);
       observer.launched(number_, firing, static_cast<int>(position()), begin_ns, now_ns());
     }
+    observer.fired(number_, firing, fired_ns, now_ns());
   } catch (const Error& error) {
     rethrow(error);
   }

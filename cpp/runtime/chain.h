@@ -26,8 +26,8 @@ class Chain {
   // Runs firing `firing` (counted over all steps). A tw::Error gets the module and the user's line of its
   // launch; any exception leaves position() at the launch.
   void fire(int64_t firing);
-  // The same, and reports every launch.
-  void fire(int64_t firing, Observer& observer);
+  // The same, and reports every launch and the firing.
+  void fire_observed(int64_t firing, Observer& observer);
 
   size_t position() const { return static_cast<size_t>(at_ - entries_.data()); }
   // The last firing threw in the part that writes variables.

@@ -85,7 +85,7 @@ void Executable::run_here(const Bindings& bindings) {
   chain.bind(step_);
   for (int i = 0; i < plan_.actors[0].rate; i++) {
     if (options_.observer)
-      chain.fire(i, *options_.observer);
+      chain.fire_observed(i, *options_.observer);
     else
       chain.fire(i);
   }

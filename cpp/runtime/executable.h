@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "runtime/kernel_source.h"
+#include "runtime/observer.h"
 #include "runtime/steps.h"
 
 namespace tw::runtime {
 
 class Chain;
 class Engine;
-class Observer;
 
 struct Options {
   int steps_in_flight = 4;       // how many runs may have started and not be done

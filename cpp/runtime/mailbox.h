@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 
@@ -20,20 +21,18 @@ namespace tw::runtime {
 class Mailbox {
  public:
   explicit Mailbox(size_t capacity)
-      : mask_(std::bit_ceil(capacity) - 1), words_(new std::atomic<uint64_t>[mask_ + 1]) {
-    for (size_t i = 0; i <= mask_; i++) words_[i].store(0, std::memory_order_relaxed);
-  }
+      : mask_(std::bit_ceil(std::max(capacity, kLine)) - 1), lines_(new Line[(mask_ + 1) / kLine]()) {}
 
   // Any thread.
   void push(uint32_t message) {
     uint64_t at = tail_.fetch_add(1, std::memory_order_relaxed);
-    words_[at & mask_].store(lap(at) << 32 | message, std::memory_order_seq_cst);
+    place(at).store(lap(at) << 32 | message, std::memory_order_seq_cst);
     if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(0)) futex_wake_one(asleep_);
   }
 
   // The owner only.
   bool pop(uint32_t* message) {
-    uint64_t word = words_[head_ & mask_].load(std::memory_order_seq_cst);
+    uint64_t word = place(head_).load(std::memory_order_seq_cst);
     if (word >> 32 != lap(head_)) return false;
     *message = static_cast<uint32_t>(word);
     head_++;
@@ -61,10 +60,22 @@ class Mailbox {
  private:
   // 32 bits of which lap a position belongs to; never 0, which an untouched word has.
   uint64_t lap(uint64_t at) const { return static_cast<uint32_t>(at / (mask_ + 1)) | uint64_t{1} << 31; }
-  bool empty() const { return words_[head_ & mask_].load(std::memory_order_seq_cst) >> 32 != lap(head_); }
+  bool empty() const { return place(head_).load(std::memory_order_seq_cst) >> 32 != lap(head_); }
+
+  std::atomic<uint64_t>& place(uint64_t at) const {
+    size_t i = at & mask_;
+    return lines_[i / kLine].words[i % kLine];
+  }
+
+  // Cache lines that hold nothing else: a neighbour that is written to would slow down who looks for
+  // messages.
+  static constexpr size_t kLine = 8;
+  struct alignas(64) Line {
+    std::atomic<uint64_t> words[kLine];
+  };
 
   const size_t mask_;
-  std::unique_ptr<std::atomic<uint64_t>[]> words_;
+  std::unique_ptr<Line[]> lines_;
   alignas(64) std::atomic<uint64_t> tail_{0};
   alignas(64) uint64_t head_ = 0;
   alignas(64) std::atomic<uint32_t> asleep_{0};  // apart from head_, which changes with every message

@@ -99,19 +99,15 @@ ActorState* Worker::next() {
 void Worker::fire(ActorState& actor) {
   int64_t step = actor.firing / actor.plan->rate;
   bool ahead = actor.plan->kind == plan::ActorKind::kHostInput;
-  Observer* observer = engine_.observer_;
   try {
     if (!ahead && actor.bound_step != step) {
       actor.chain->bind(engine_.steps.at(step).bindings);
       actor.bound_step = step;
     }
-    if (observer) {
-      int64_t begin_ns = now_ns();
-      actor.chain->fire(actor.firing, *observer);
-      observer->fired(actor.number, actor.firing, begin_ns, now_ns());
-    } else {
+    if (engine_.observer_)
+      actor.chain->fire_observed(actor.firing, *engine_.observer_);
+    else
       actor.chain->fire(actor.firing);
-    }
   } catch (...) {
     if (ahead && step >= steps_)
       actor.held = std::current_exception();
