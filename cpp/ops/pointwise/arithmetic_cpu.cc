@@ -9,6 +9,41 @@ using namespace device;
 
 namespace {
 
+// Integers wrap around: signed ones are computed without sign, where overflow is defined.
+template <class C>
+struct Wrapping {
+  using type = C;
+};
+template <>
+struct Wrapping<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct Wrapping<int64_t> {
+  using type = uint64_t;
+};
+template <class C>
+using wrap_t = typename Wrapping<C>::type;
+
+template <class C>
+TW_INLINE C plus(C a, C b) {
+  return static_cast<C>(static_cast<wrap_t<C>>(a) + static_cast<wrap_t<C>>(b));
+}
+template <class C>
+TW_INLINE C minus(C a, C b) {
+  return static_cast<C>(static_cast<wrap_t<C>>(a) - static_cast<wrap_t<C>>(b));
+}
+template <class C>
+TW_INLINE C times(C a, C b) {
+  return static_cast<C>(static_cast<wrap_t<C>>(a) * static_cast<wrap_t<C>>(b));
+}
+
+template <class C>
+TW_INLINE C negative(C a) {
+  if constexpr (std::is_integral_v<C>) return minus(C(0), a);
+  return -a;
+}
+
 void add_kernel(KernelContext& k) {
   const Scalar& scalar = k.attrs<AlphaAttrs>().alpha;
   dispatch_all(k.out().dtype, k.op, [&]<class T>() {
@@ -16,10 +51,10 @@ void add_kernel(KernelContext& k) {
       bool on = scalar.to_bool();
       binary_loop<bool, bool, bool>(k, [on](bool a, bool b) { return a || (on && b); });
     } else if (scalar == Scalar(1)) {
-      binary_loop<T, T, T>(k, [](compute_t<T> a, compute_t<T> b) { return a + b; });
+      binary_loop<T, T, T>(k, [](compute_t<T> a, compute_t<T> b) { return plus(a, b); });
     } else {
       auto alpha = scalar.to<compute_t<T>>();
-      binary_loop<T, T, T>(k, [alpha](compute_t<T> a, compute_t<T> b) { return a + alpha * b; });
+      binary_loop<T, T, T>(k, [alpha](compute_t<T> a, compute_t<T> b) { return plus(a, times(alpha, b)); });
     }
   });
 }
@@ -29,11 +64,12 @@ void subtract(KernelContext& k, const Operand& first, const Operand& second) {
   const Scalar& scalar = k.attrs<AlphaAttrs>().alpha;
   dispatch_number(k.out().dtype, k.op, [&]<class T>() {
     if (scalar == Scalar(1)) {
-      binary_loop<T, T, T>(k.out(), first, second, [](compute_t<T> a, compute_t<T> b) { return a - b; });
+      binary_loop<T, T, T>(k.out(), first, second,
+                           [](compute_t<T> a, compute_t<T> b) { return minus(a, b); });
     } else {
       auto alpha = scalar.to<compute_t<T>>();
       binary_loop<T, T, T>(k.out(), first, second,
-                           [alpha](compute_t<T> a, compute_t<T> b) { return a - alpha * b; });
+                           [alpha](compute_t<T> a, compute_t<T> b) { return minus(a, times(alpha, b)); });
     }
   });
 }
@@ -46,14 +82,14 @@ void mul_kernel(KernelContext& k) {
     if constexpr (std::is_same_v<T, bool>) {
       binary_loop<bool, bool, bool>(k, [](bool a, bool b) { return a && b; });
     } else {
-      binary_loop<T, T, T>(k, [](compute_t<T> a, compute_t<T> b) { return a * b; });
+      binary_loop<T, T, T>(k, [](compute_t<T> a, compute_t<T> b) { return times(a, b); });
     }
   });
 }
 
 void neg_kernel(KernelContext& k) {
   dispatch_number(k.out().dtype, k.op,
-                  [&]<class T>() { unary_loop<T, T>(k, [](compute_t<T> a) { return -a; }); });
+                  [&]<class T>() { unary_loop<T, T>(k, [](compute_t<T> a) { return negative(a); }); });
 }
 
 }  // namespace

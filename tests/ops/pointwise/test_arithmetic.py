@@ -64,3 +64,13 @@ def test_out_of_a_wider_dtype(name):
     out = tw.zeros(2, dtype=tw.float64 if name != "neg" else tw.float32)
     result = getattr(tw, name)(*arguments, out=out)
     assert result is out and out.tolist() == getattr(tw, name)(*arguments).double().tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_integers_wrap_around(dtype):
+    limits = np.iinfo(dtype)
+    a = np.array([limits.max, limits.min, 3], dtype)
+    x = tw.from_numpy(a)
+    for result, expected in [(x + x, a + a), (x - 3, a - a[2]), (x * x, a * a), (-x, a[2] - a[2] - a)]:
+        np.testing.assert_array_equal(result.numpy(), expected)
+    np.testing.assert_array_equal(tw.sub(x, x, alpha=3).numpy(), a - a * a[2])
