@@ -115,8 +115,12 @@ double CostContext::bytes() const {
     for (const Meta& meta : *list) total += static_cast<double>(numel(meta.sizes)) * size_of(meta.dtype);
   return total;
 }
-double CostContext::output_count() const { return static_cast<double>(numel(outputs[0].sizes)); }
-double CostContext::input_count() const { return static_cast<double>(numel(inputs[0].sizes)); }
+double CostContext::output_count() const {
+  return outputs.empty() ? 0 : static_cast<double>(numel(outputs[0].sizes));
+}
+double CostContext::input_count() const {
+  return inputs.empty() ? 0 : static_cast<double>(numel(inputs[0].sizes));
+}
 Cost copy_cost(const CostContext& c) { return {0, c.bytes(), 0}; }
 Cost free_cost(const CostContext&) { return {}; }
 

@@ -11,8 +11,6 @@ namespace tw::planner {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 std::string attributes_text(const ir::Node& node) {
   std::string out;
   for (size_t i = 0; i < node.def->schema.params.size(); i++) {
@@ -61,7 +59,7 @@ class Writer {
     std::vector<Buffer*> packed;
     for (Buffer& buffer : layout_.buffers) {
       if (buffer.kind != plan::SegmentKind::kArena) continue;
-      blocks.push_back({buffer.size_bytes, buffer.first, buffer.last, kAlignment});
+      blocks.push_back({buffer.size_bytes, buffer.first, buffer.last, kArenaAlignment});
       packed.push_back(&buffer);
     }
     Packing packing = pack(blocks);

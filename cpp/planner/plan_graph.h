@@ -6,6 +6,8 @@
 
 namespace tw::planner {
 
+inline constexpr int64_t kArenaAlignment = 64;  // of every buffer in the arena
+
 // The same graph gives the same plan, byte for byte. `graph` gets its values numbered.
 plan::Plan plan_graph(ir::Graph& graph);
 

@@ -19,6 +19,7 @@ void bind_random(pybind11::module_& m);
 void bind_device(pybind11::module_& m);
 void bind_jit(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
+void bind_plan(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
 
 }  // namespace tw::py

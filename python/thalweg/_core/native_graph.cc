@@ -3,10 +3,12 @@
 
 #include <map>
 
+#include "ir/cost.h"
 #include "ir/graph_text.h"
 #include "ir/verify.h"
 #include "native.h"
 #include "passes/pass.h"
+#include "planner/plan_graph.h"
 
 namespace tw::py {
 
@@ -36,7 +38,9 @@ void bind_graph(pb::module_& m) {
       .def("verify", ir::verify)
       .def("simplify", passes::simplify)
       .def("run_pass", run_pass)
-      .def("op_counts", op_counts);
+      .def("op_counts", op_counts)
+      .def("node_costs", ir::node_costs)
+      .def("plan", [](ir::Graph& graph) { return std::make_shared<plan::Plan>(planner::plan_graph(graph)); });
 }
 
 }  // namespace tw::py

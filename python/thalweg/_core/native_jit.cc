@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "eager/modes.h"
+#include "ir/cost.h"
 #include "ir/graph_text.h"
 #include "native.h"
 #include "session/step.h"
@@ -36,6 +37,10 @@ void bind_jit(pb::module_& m) {
       .def("run", run)
       .def_property_readonly("made_state", &session::Step::made_state)
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
+      .def(
+          "plan", [](session::Step& step) { return &step.program().plan(); },
+          pb::return_value_policy::reference_internal)
+      .def("node_costs", [](session::Step& step) { return ir::node_costs(step.program().graph()); })
       .def("arena_bytes", [](session::Step& step) { return step.program().arena_bytes(); })
       .def("lower_bound_bytes", [](session::Step& step) { return step.program().plan().lower_bound_bytes; })
       .def("launch_count",

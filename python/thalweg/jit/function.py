@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +101,14 @@ class Compiled:
     def programs(self) -> list[_Program]:
         """All programs that are kept."""
         return [program for known in self._programs.values() for program in known]
+
+    def plan(self, number: int = 0) -> Any:
+        """The `thalweg.jit.plan.Plan` of a program in `programs()`: its text, its memory over time, a page of it."""
+        programs = self.programs()
+        if not -len(programs) <= number < len(programs):
+            name = trace_name(self._function)
+            raise IndexError(f"{name}: it has {len(programs)} programs, each made by a call; got number {number}")
+        return importlib.import_module("thalweg.jit.plan").Plan.of_step(programs[number].step)
 
 
 def trace_name(function: Callable) -> str:
