@@ -114,6 +114,9 @@ Recorder::Recorder(const ir::OpDef& def, std::span<const ir::Value> inputs, std:
 }
 
 void Recorder::before(const void* attrs, int overwritten) {
+  // Views that are out of date get their new nodes now: a node's edges lead to older ones.
+  for (const ir::Value& input : inputs_)
+    if (input) grad_fn_of(tensor_of(input));
   node_ = Ref<OpNode>(new OpNode(def_, attrs));
   OpNode& node = *node_;
   remember_origin(node);

@@ -61,12 +61,14 @@ class PythonNode final : public eager::Node {
 
 NodeHandle make_node(pb::object context, const std::string& name, const std::vector<Tensor>& inputs,
                      bool materialize) {
+  std::vector<eager::Edge> edges;  // first, as they may make nodes, and these are older than this one
+  for (const Tensor& input : inputs) edges.push_back(eager::gradient_edge(*input));
   Ref<PythonNode> node(new PythonNode(std::move(context), name));
   eager::remember_origin(*node);
   node->materialize = materialize;
-  for (const Tensor& input : inputs) {
-    node->edges.push_back(eager::gradient_edge(*input));
-    node->inputs.push_back({input->dtype, input->sizes});
+  for (size_t i = 0; i < inputs.size(); i++) {
+    node->edges.push_back(std::move(edges[i]));
+    node->inputs.push_back({inputs[i]->dtype, inputs[i]->sizes});
   }
   return {node};
 }

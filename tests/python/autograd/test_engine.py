@@ -241,6 +241,34 @@ def test_a_write_through_a_view_changes_the_history_of_the_base():
     assert x.grad.tolist() == [1 + 2, 1 + 3, 2]
 
 
+def test_a_view_that_is_out_of_date_is_read_by_two_ops():
+    x = tw.ones(2, 3, requires_grad=True)
+    base = x * 1.0
+    view = base.unsqueeze(0)
+    base.mul_(3)
+    first = view * 2  # makes the view's new history, which is older than this op
+    (first.sum() + view.sum()).backward()
+    assert x.grad.tolist() == [[9, 9, 9], [9, 9, 9]]
+
+
+def test_a_view_that_is_out_of_date_is_read_by_a_function():
+    class Double(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    x = tw.ones(3, requires_grad=True)
+    base = x * 1.0
+    view = base[1:]
+    base.mul_(3)
+    (Double.apply(view).sum() + view.sum()).backward()
+    assert x.grad.tolist() == [0, 9, 9]
+
+
 def test_a_view_taken_before_a_write_to_the_base_reads_the_new_history():
     x = leaf(1.0, 2.0)
     base = x * 1
