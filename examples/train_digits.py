@@ -22,6 +22,7 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32, help="(%(default)s)")
     parser.add_argument("--lr", type=float, default=5e-3, help="the highest learning rate (%(default)s)")
     parser.add_argument("--workers", type=int, default=0, help="processes that load data (%(default)s)")
+    parser.add_argument("--graph", action="store_true", help="run the training step as a static program (tw.jit)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     return parser.parse_args(arguments)
 
@@ -71,14 +72,19 @@ def main(arguments: list[str] | None = None) -> float:
     optimizer = optim.AdamW(model.parameters(), lr=options.lr, weight_decay=0.05)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, options.lr, options.epochs * len(train_loader))
 
+    def learn(images: tw.Tensor, digits: tw.Tensor) -> tw.Tensor:
+        loss = F.cross_entropy(model(images), digits)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    step = tw.jit(learn) if options.graph else learn
     for epoch in range(options.epochs):
         model.train()
         with tqdm(train_loader, desc=f"epoch {epoch + 1:2}", leave=False) as batches:
             for images, digits in batches:
-                loss = F.cross_entropy(model(images), digits)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+                loss = step(images, digits)
                 schedule.step()
                 batches.set_postfix_str(f"loss {loss.item():.3f}", refresh=False)
         print(f"epoch {epoch + 1:2}: {accuracy(model, held_out_loader):.2%} of the held-out digits")

@@ -3,6 +3,7 @@
     python examples/train_gpt.py                    # about three minutes on two cores
     python examples/train_gpt.py --data book.txt    # any other text
     python examples/train_gpt.py --resume           # goes on from the checkpoint as if it had never stopped
+    python examples/train_gpt.py --graph            # the step as a static program: the same losses
 
 Writes `checkpoint.safetensors` (model, optimizer, random state, step, losses) and `loss.png` into the folder --out.
 The last tenth of the text is held out; its loss is printed beside the entropy of the text's bigrams.
@@ -30,6 +31,7 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
     add("--data", help="a text file, or a folder of Python files")
     add("--out", type=Path, default=Path("out/gpt"), help="folder of the results (%(default)s)")
     add("--resume", action="store_true", help="go on from the checkpoint; the other settings are its own")
+    add("--graph", action="store_true", help="run the training step as a static program (tw.jit)")
     add("--stop", type=int, help="save and leave after this step")
     add("--steps", type=int, default=1600, help="(%(default)s)")
     add("--batch", type=int, default=8, help="sequences in a step (%(default)s)")
@@ -76,6 +78,7 @@ class Trainer:
         matrices, vectors = ([p for p in self.parameters if (p.ndim > 1) == wanted] for wanted in (True, False))
         groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
         self.optimizer = optim.AdamW(groups, lr=o.lr, betas=(0.9, 0.99), weight_decay=0.1)
+        self.learn = tw.jit(self._learn) if o.graph else self._learn
         self.losses: list[float] = []  # of every step
         self.validations: list[tuple[int, float]] = []  # (step, loss)
         if head:
@@ -102,17 +105,21 @@ class Trainer:
         logits = self.model(windows[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
-    def train_step(self) -> float:
-        """Learns from one batch and returns its loss."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate()
+    def _learn(self) -> tw.Tensor:
+        """Takes a step on one batch and returns its loss."""
         starts = tw.randint(len(self.train_tokens) - self.options.context, (self.options.batch,))
         loss = self.loss(self.train_tokens, starts)
         self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.parameters, self.options.clip)
         self.optimizer.step()
-        self.losses.append(loss.item())
+        return loss.detach()
+
+    def train_step(self) -> float:
+        """Learns from one batch and returns its loss."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate()
+        self.losses.append(self.learn().item())
         return self.losses[-1]
 
     @tw.no_grad()

@@ -37,7 +37,7 @@ Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
   ir::GraphRef value = ir::make_graph_value(like.dtype, like.sizes);
   memory->define(geometry, value);
   memories_[tensor->storage.get()] = std::move(memory);
-  inputs_.push_back(tensor->storage);
+  inputs_.push_back(tensor);
   graph_->inputs.push_back({name, value});
   return tensor;
 }
@@ -200,12 +200,8 @@ std::vector<Ref<Storage>> Tracer::escaped() const {
 }
 
 int Tracer::input_of(const TensorImpl& tensor) const {
-  for (size_t i = 0; i < inputs_.size(); i++) {
-    if (inputs_[i] != tensor.storage) continue;
-    const ir::Geometry& base = memories_.at(inputs_[i].get())->base();
-    bool whole = tensor.offset == 0 && tensor.sizes == base.sizes && tensor.strides == base.strides;
-    return whole ? static_cast<int>(i) : -1;
-  }
+  for (size_t i = 0; i < inputs_.size(); i++)
+    if (inputs_[i].get() == &tensor) return static_cast<int>(i);
   return -1;
 }
 
@@ -215,6 +211,6 @@ ir::Value Tracer::whole_of(const Storage& storage) {
   return at->second->read_flat();
 }
 
-bool Tracer::input_written(int input) const { return memories_.at(inputs_[input].get())->written(); }
+bool Tracer::input_written(int input) const { return memories_.at(inputs_[input]->storage.get())->written(); }
 
 }  // namespace tw::eager

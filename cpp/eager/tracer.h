@@ -68,7 +68,7 @@ class Tracer {
   // Tensors behind graph().variables and graph().constants, in the same order.
   const std::vector<Tensor>& variables() const { return variables_; }
   const std::vector<Tensor>& constants() const { return constants_; }
-  // The argument that a tensor is, with its whole geometry; -1 for any other.
+  // The argument that a tensor is; -1 for any other, views of arguments too.
   int input_of(const TensorImpl& tensor) const;
   bool input_written(int input) const;
   // What a storage holds at the end, in the order of memory; null where nothing was ever written.
@@ -84,7 +84,7 @@ class Tracer {
   std::unique_ptr<ir::Graph> graph_;
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
   std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
-  std::vector<Ref<Storage>> inputs_;
+  std::vector<Tensor> inputs_;
   std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;

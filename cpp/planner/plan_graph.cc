@@ -83,7 +83,9 @@ class Writer {
   int value_of(const Place& place) {
     plan::Value value;
     value.segment = segment_[place.buffer];
-    value.offset_bytes = layout_.buffers[place.buffer].offset + place.geometry.offset * size_of(place.dtype);
+    // An empty window may begin where its buffer ends, or behind that.
+    int64_t offset = numel(place.geometry.sizes) == 0 ? 0 : place.geometry.offset;
+    value.offset_bytes = layout_.buffers[place.buffer].offset + offset * size_of(place.dtype);
     value.dtype = place.dtype;
     value.sizes = place.geometry.sizes;
     value.strides = place.geometry.strides;

@@ -78,8 +78,13 @@ def check(
     inplace: str | None = None,
     dtypes: Sequence[str] = ("float32", "float64"),
     sbp: bool = True,
+    exact: bool = True,
 ) -> None:
-    """Runs all checks; `inplace` names the Tensor method that writes into its first argument."""
+    """Runs all checks; `inplace` names the Tensor method that writes into its first argument.
+
+    With exact=False the compiled function may differ from the function in the last bits: for products whose operands
+    lie in memory in another order, which BLAS then sums in another order.
+    """
     for number, s in enumerate(samples):
         what = f"sample {number}"
         args, kwargs = s.map(lambda a: a)
@@ -93,11 +98,54 @@ def check(
                 args, kwargs = s.map(lambda a, d=dtype: to_tensor(a, d))
                 assert getattr(args[0], inplace)(*args[1:], **kwargs) is args[0]
                 assert_close(args[0], expected, dtype, f"{what} in {dtype}, in place")
+        check_compiled(function, s, grad, exact, what)
         if grad:
             check_gradients(function, s, second)
         if sbp:
             args, kwargs = s.map(lambda a: to_tensor(a, "float64"))
             sharded.check_signatures(function, args, kwargs, grad)
+
+
+def check_compiled(function: Callable, s: Sample, grad: bool, exact: bool, what: str) -> None:
+    """The compiled function gives what the function gives, bit for bit, and so do the gradients of both."""
+
+    def run(*args: Any, **kwargs: Any) -> list:
+        outputs = [t for t in _flatten([function(*args, **kwargs)]) if isinstance(t, tw.Tensor)]
+        wanted = [t for t in _flatten(args) + _flatten(list(kwargs.values())) if _requires_grad(t)]
+        roots = [t for t in outputs if _requires_grad(t)] if grad else []
+        if not roots or not wanted:
+            return [t.detach() for t in outputs]
+        seeds = [tw.ones_like(t) for t in roots]
+        grads = tw.autograd.grad(roots, wanted, seeds, allow_unused=True)
+        return [t.detach() for t in outputs] + [g for g in grads if g is not None]
+
+    args, kwargs = s.map(lambda a: to_tensor(a, "float32", requires_grad=grad))
+    expected = _seeded(run, args, kwargs)
+    try:
+        results = _seeded(tw.jit(run), args, kwargs)
+    except RuntimeError as error:
+        assert "depends on data" in str(error) or "traced function" in str(error), f"{what}, compiled: {error}"
+        return
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected):
+        assert result.dtype == wanted.dtype, what
+        if exact:
+            np.testing.assert_array_equal(_bits(result), _bits(wanted), f"{what}, compiled")
+        else:
+            assert_close(result, _bits(wanted), "float32", f"{what}, compiled")
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, tw.Tensor) and value.requires_grad
+
+
+def _seeded(function: Callable, args: list, kwargs: dict) -> list:
+    tw.manual_seed(0)
+    return function(*args, **kwargs)
+
+
+def _bits(tensor: tw.Tensor) -> np.ndarray:
+    return (tensor.float() if tensor.dtype in (tw.bfloat16, tw.float16) else tensor).numpy()
 
 
 def check_gradients(function: Callable, s: Sample, second: bool = True) -> None:

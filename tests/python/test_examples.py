@@ -36,6 +36,15 @@ def test_gpt_learns(book, tmp_path, capsys):
     assert "of the bigram entropy" in capsys.readouterr().out
 
 
+def test_gpt_learns_the_same_as_a_static_program(book, tmp_path):
+    eager, static = (
+        train_gpt.main([*book, *SMALL, "--out", str(tmp_path / name), *more])
+        for name, more in (("eager", []), ("static", ["--graph"]))
+    )
+    assert static.losses == eager.losses and static.validations == eager.validations
+    assert static.learn.trace_count == 2  # the optimizer makes its state in the first step
+
+
 def test_gpt_resumes_bit_for_bit(book, tmp_path):
     whole, parts = (["--out", str(tmp_path / name)] for name in ("whole", "parts"))
     uninterrupted = train_gpt.main([*book, *SMALL, *whole])

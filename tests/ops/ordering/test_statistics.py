@@ -26,7 +26,7 @@ def test_trapezoid():
 
 
 def test_cov_corrcoef():
-    check(tw.cov, lambda x: np.cov(x), [sample((3, 5)), sample((6,)), sample((1, 4))])
+    check(tw.cov, lambda x: np.cov(x), [sample((3, 5)), sample((6,)), sample((1, 4))], exact=False)
     check(tw.corrcoef, lambda x: np.corrcoef(x), [sample((3, 5))])
     x, f, a = np.random.default_rng(0).normal(size=(2, 4)), np.array([1, 2, 1, 3]), np.array([0.5, 1, 2, 1])
     got = tw.cov(tw.tensor(x), fweights=tw.tensor(f), aweights=tw.tensor(a))
