@@ -2,6 +2,7 @@
 
 #include "base/memory_order.h"
 #include "ir/emitter.h"
+#include "ir/result_order.h"
 
 namespace tw::eager {
 
@@ -28,46 +29,18 @@ bool plainly_row_major(std::span<const ir::Value> inputs, const Dims& sizes) {
   return true;
 }
 
-void order_like_inputs(std::span<const ir::Value> inputs, std::span<Tensor> results) {
-  const Tensor& first = results[0];
-  if (!first || first->sizes.size() < 2 || plainly_row_major(inputs, first->sizes)) return;
-  SmallVector<Window, 6> windows;
-  for (const ir::Value& input : inputs)
-    if (input) windows.push_back({&input->sizes, &tensor_of(input).strides});
-  Dims strides = pointwise_strides(first->sizes, {windows.data(), windows.size()});
-  for (Tensor& result : results)
-    if (result->sizes == first->sizes) set_strides(*result, strides);
-}
-
-// Lists of any length have no parameters to name: all of them must agree. A tensor of shape [0] is no input.
-bool all_are_channels_last(std::span<const ir::Value> inputs) {
-  bool any = false;
-  for (const ir::Value& input : inputs) {
-    if (!input || (input->rank() == 1 && input->sizes[0] == 0)) continue;
-    any = true;
-    if (!is_channels_last(input->sizes, tensor_of(input).strides)) return false;
-  }
-  return any;
-}
-
-bool one_is_channels_last(const ir::OpDef& def, std::span<const ir::Value> inputs) {
-  for (size_t i = 0; i < inputs.size(); i++)
-    if ((def.order_params >> i & 1) && inputs[i] &&
-        is_channels_last(inputs[i]->sizes, tensor_of(inputs[i]).strides))
-      return true;
-  return false;
-}
-
 }  // namespace
 
 void order_results(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<Tensor> results) {
-  if (def.order == ir::ResultOrder::kRowMajor || results.empty()) return;
-  if (def.order == ir::ResultOrder::kLikeInputs) return order_like_inputs(inputs, results);
-  bool last = def.order_params == ~0u ? all_are_channels_last(inputs) : one_is_channels_last(def, inputs);
-  if (!last) return;
+  if (def.order == ir::ResultOrder::kRowMajor || results.empty() || !results[0]) return;
+  const Dims first = results[0]->sizes;
+  if (def.order == ir::ResultOrder::kLikeInputs && plainly_row_major(inputs, first)) return;
+  SmallVector<Window, 6> windows;
+  for (const ir::Value& input : inputs)
+    windows.push_back(input ? Window{&input->sizes, &tensor_of(input).strides} : Window{nullptr, nullptr});
   for (Tensor& result : results)
-    if (result && (result->rank() == 4 || result->rank() == 5))
-      set_strides(*result, channels_last_strides(result->sizes));
+    if (result)
+      set_strides(*result, ir::result_strides(def, {windows.data(), windows.size()}, first, result->sizes));
 }
 
 Tensor row_major_copy(const Tensor& tensor) { return as_tensor(ir::op<"row_major">(ir::Value(tensor))); }

@@ -71,6 +71,7 @@ class Tracer {
   // The argument that a tensor is; -1 for any other, views of arguments too.
   int input_of(const TensorImpl& tensor) const;
   bool input_written(int input) const;
+  const Dims& input_strides(int input) const { return inputs_[input]->strides; }
   // What a storage holds at the end, in the order of memory; null where nothing was ever written.
   ir::Value whole_of(const Storage& storage);
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "ir/result_order.h"
+
 namespace tw::planner {
 
 namespace {
@@ -28,7 +30,8 @@ bool elementwise(const ir::OpDef& def) {
 
 class Walk {
  public:
-  Walk(ir::Graph& graph, const Order& order) : graph_(graph), order_(order) {}
+  Walk(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides)
+      : graph_(graph), order_(order), input_strides_(input_strides) {}
 
   MemoryLayout run() {
     count_uses();
@@ -69,6 +72,8 @@ class Walk {
         int buffer = add_buffer(value.count() * size_of(value.dtype), kind, static_cast<int>(i));
         if (kind == SegmentKind::kVariable) variable_buffers_.push_back(buffer);
         layout_.leaves.push_back(at(buffer, value));
+        if (kind == SegmentKind::kInput && i < input_strides_.size())
+          layout_.leaves.back().geometry.strides = input_strides_[i];
         put(value, layout_.leaves.back());
       }
     };
@@ -129,6 +134,17 @@ class Walk {
     }
   }
 
+  // Strides of a fresh result, as eager mode would choose them.
+  static Dims strides_of(const Step& step, const ir::GraphValue& value) {
+    SmallVector<Window, 6> windows;
+    for (size_t i = 0; i < step.inputs.size(); i++)
+      windows.push_back(step.absent[i]
+                            ? Window{nullptr, nullptr}
+                            : Window{&step.inputs[i].geometry.sizes, &step.inputs[i].geometry.strides});
+    return ir::result_strides(*step.node->def, {windows.data(), windows.size()}, step.node->outputs[0]->sizes,
+                              value.sizes);
+  }
+
   // as_strided counts from the start of the value it is given, which must lie there in row-major order.
   static bool window(const ir::Node& node, const Place& input, ir::Geometry* geometry) {
     static const int as_strided = ir::registry().get("as_strided").id;
@@ -139,6 +155,16 @@ class Walk {
     node.def->view(start, node.attrs.get(), geometry);
     geometry->offset += input.geometry.offset;
     return true;
+  }
+
+  // Rules refuse by false or, those of ops that promise a view, by an error. Values may lie otherwise here
+  // than the tensors of the trace did, so both mean a copy.
+  static bool see_as(const ir::Node& node, const ir::Geometry& input, ir::Geometry* geometry) {
+    try {
+      return node.def->view(input, node.attrs.get(), geometry);
+    } catch (const Error&) {
+      return false;
+    }
   }
 
   void place_view(ir::Node& node) {
@@ -223,13 +249,16 @@ class Walk {
       const Place& input = step.inputs[i];
       if (step.absent[i] || layout_.buffers[input.buffer].kind != SegmentKind::kArena) continue;
       if (pending_[input.buffer] > 0 || input.dtype != value.dtype || taken(step, input.buffer)) continue;
-      if (input.geometry.sizes != value.sizes || !is_contiguous(input.geometry.sizes, input.geometry.strides))
+      if (input.geometry.sizes != value.sizes || !is_dense(input.geometry.sizes, input.geometry.strides))
         continue;
-      bool writes_into = def.id == window_write && i == 0 && step.inputs[1].buffer != input.buffer;
+      bool writes_into = def.id == window_write && i == 0 && step.inputs[1].buffer != input.buffer &&
+                         is_contiguous(input.geometry.sizes, input.geometry.strides);
       if (writes_into || (elementwise(def) && aligned(step, input.buffer, input.geometry)))
         return {input.buffer, layout_.roots++, input.dtype, input.geometry};
     }
-    return fresh(value);
+    Place place = fresh(value);
+    place.geometry.strides = strides_of(step, value);
+    return place;
   }
 
   // Another output or a written input of this step lies there already.
@@ -281,6 +310,7 @@ class Walk {
 
   ir::Graph& graph_;
   const Order& order_;
+  std::span<const Dims> input_strides_;
   MemoryLayout layout_;
   std::unordered_map<const ir::ValueImpl*, int> uses_;  // in the whole graph
   std::unordered_map<const ir::ValueImpl*, int> output_, assigned_;
@@ -292,6 +322,8 @@ class Walk {
 
 }  // namespace
 
-MemoryLayout lay_out(ir::Graph& graph, const Order& order) { return Walk(graph, order).run(); }
+MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides) {
+  return Walk(graph, order, input_strides).run();
+}
 
 }  // namespace tw::planner

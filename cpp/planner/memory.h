@@ -1,6 +1,7 @@
 // Where the values of a graph lie: which of them share a buffer, and when each buffer is needed.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct MemoryLayout {
   size_t commit = 0;  // the first step that may write variables
 };
 
-MemoryLayout lay_out(ir::Graph& graph, const Order& order);
+// Inputs lie in these strides, without gaps; in row-major order where none are given.
+MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides = {});
 
 }  // namespace tw::planner

@@ -141,9 +141,9 @@ class Writer {
 
 }  // namespace
 
-plan::Plan plan_graph(ir::Graph& graph) {
+plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
   graph.number();
-  return Writer(graph, lay_out(graph, order_nodes(graph))).run();
+  return Writer(graph, lay_out(graph, order_nodes(graph), input_strides)).run();
 }
 
 }  // namespace tw::planner

@@ -1,5 +1,6 @@
 #include "session/program.h"
 
+#include "base/memory_order.h"
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
@@ -23,12 +24,17 @@ bool is_literal(const ir::Node& node) {
 }  // namespace
 
 Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
-                 std::vector<eager::Tensor> constants)
-    : graph_(std::move(graph)), variables_(std::move(variables)), constants_(std::move(constants)) {
+                 std::vector<eager::Tensor> constants, std::vector<Dims> input_strides)
+    : graph_(std::move(graph)),
+      variables_(std::move(variables)),
+      constants_(std::move(constants)),
+      input_strides_(std::move(input_strides)) {
+  for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
+    input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
   passes::simplify(*graph_);
   fold_literals();
   GraphKernels kernels(*graph_);
-  executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_), kernels);
+  executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_, input_strides_), kernels);
   for (const eager::Tensor& variable : variables_) variable_bytes_.push_back(variable->storage->size_bytes());
   for (const eager::Tensor& constant : constants_) constant_data_.push_back(constant->storage->data());
   variable_data_.resize(variables_.size());
@@ -82,9 +88,11 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
            " tensors are wanted, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::GraphValue& wanted = *graph_->inputs[i].value;
-    TW_CHECK(inputs[i]->dtype == wanted.dtype && inputs[i]->sizes == wanted.sizes && inputs[i]->contiguous,
-             kValue, graph_->name, ": input ", graph_->inputs[i].name, " must be a contiguous ", wanted.dtype,
-             " tensor of shape ", wanted.sizes, ", got ", inputs[i]->dtype, " of shape ", inputs[i]->sizes);
+    TW_CHECK(inputs[i]->dtype == wanted.dtype && inputs[i]->sizes == wanted.sizes &&
+                 same_walk(wanted.sizes, inputs[i]->strides, input_strides_[i]),
+             kValue, graph_->name, ": input ", graph_->inputs[i].name, " must be a ", wanted.dtype,
+             " tensor of shape ", wanted.sizes, " and strides ", input_strides_[i], ", got ",
+             inputs[i]->dtype, " of shape ", inputs[i]->sizes, " and strides ", inputs[i]->strides);
     input_data_[i] = inputs[i]->data();
   }
   for (size_t i = 0; i < variables_.size(); i++) variable_data_[i] = variable_data(i);

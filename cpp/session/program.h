@@ -13,8 +13,9 @@ namespace tw::session {
 class Program {
  public:
   // `variables` and `constants` stand behind those of the graph, in the same order. Plans and allocates.
+  // Inputs lie in the given strides, without gaps, or in row-major order.
   Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
-          std::vector<eager::Tensor> constants);
+          std::vector<eager::Tensor> constants, std::vector<Dims> input_strides = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -39,6 +40,7 @@ class Program {
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
   std::vector<size_t> variable_bytes_;
+  std::vector<Dims> input_strides_;
   std::unique_ptr<runtime::Executable> executable_;
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;

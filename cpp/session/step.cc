@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "passes/pass.h"
+
 namespace tw::session {
 
 using eager::Tensor;
@@ -38,6 +40,12 @@ Step::Source Step::source_of(eager::Tracer& tracer, const Tensor& tensor) {
   return source;
 }
 
+void Step::set_gradients(eager::Tracer& tracer, const std::vector<Tensor>& gradients, int first_seed) {
+  first_seed_ = static_cast<size_t>(first_seed);
+  for (const Tensor& gradient : gradients)
+    gradients_.push_back(gradient ? tracer.value_of(*gradient) : ir::Value());
+}
+
 void Step::compile(eager::Tracer& tracer) {
   for (const Ref<eager::Storage>& storage : tracer.escaped()) {
     ir::Value whole = tracer.whole_of(*storage);
@@ -47,7 +55,33 @@ void Step::compile(eager::Tracer& tracer) {
   }
   tracer.commit();
   std::vector<Tensor> variables = tracer.variables(), constants = tracer.constants();
-  program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants));
+  if (differentiable()) {
+    // Both halves are simplified as one: what backward can share with forward, it does.
+    ir::Graph& joint = tracer.graph();
+    size_t own = joint.outputs.size();
+    for (const ir::Value& gradient : gradients_)
+      if (gradient) joint.outputs.push_back(gradient);
+    passes::simplify(joint);
+    std::vector<ir::Value> wanted(joint.outputs.begin() + static_cast<int64_t>(own), joint.outputs.end());
+    joint.outputs.resize(own);
+    Split split = split_joint(tracer.graph(), wanted, first_seed_);
+    std::vector<Tensor> read_variables, read_constants;
+    for (int i : split.variables) read_variables.push_back(variables[i]);
+    for (int i : split.constants) read_constants.push_back(constants[i]);
+    backward_inputs_ = std::move(split.inputs);
+    std::vector<Dims> strides;
+    for (size_t i = 0; i < backward_inputs_.size(); i++)
+      strides.push_back(backward_inputs_[i].kind == BackwardInput::kArgument
+                            ? tracer.input_strides(backward_inputs_[i].index)
+                            : contiguous_strides(split.backward->inputs[i].value->sizes));
+    backward_ = std::make_unique<Program>(std::move(split.backward), std::move(read_variables),
+                                          std::move(read_constants), std::move(strides));
+  }
+  std::vector<Dims> strides;
+  for (size_t i = 0; i < tracer.graph().inputs.size(); i++)
+    strides.push_back(tracer.input_strides(static_cast<int>(i)));
+  program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
+                                       std::move(strides));
 }
 
 bool Step::valid() const {
@@ -58,8 +92,34 @@ bool Step::valid() const {
   return program_->variables_fit();
 }
 
+std::vector<uint32_t> Step::backward_versions() const {
+  std::vector<uint32_t> versions;
+  for (const Tensor& variable : backward_->variables()) versions.push_back(variable->storage->version);
+  return versions;
+}
+
+std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<const Tensor> seeds,
+                                       std::span<const uint32_t> versions) {
+  for (size_t i = 0; i < versions.size(); i++)
+    TW_CHECK(backward_->variables()[i]->storage->version == versions[i], kRuntime, backward_->graph().name,
+             ": ", backward_->graph().variables[i].name,
+             ", which it needs, has been changed by an in-place operation since the function was called");
+  std::vector<Tensor> inputs;
+  size_t next = 0;
+  for (const BackwardInput& input : backward_inputs_)
+    inputs.push_back(input.kind == BackwardInput::kSeed ? seeds[input.index] : saved[next++]);
+  std::vector<Tensor> values = backward_->run(inputs, {}), gradients;
+  next = 0;
+  for (const ir::Value& gradient : gradients_) gradients.push_back(gradient ? values[next++] : Tensor());
+  return gradients;
+}
+
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
   std::vector<Tensor> values = program_->run(inputs, numbers);
+  saved_.clear();
+  for (const BackwardInput& input : backward_inputs_)
+    if (input.kind != BackwardInput::kSeed)
+      saved_.push_back(input.kind == BackwardInput::kSaved ? values[input.index] : inputs[input.index]);
   std::vector<Tensor> results;
   for (const Source& source : results_)
     results.push_back(source.output >= 0  ? values[source.output]

@@ -2,6 +2,7 @@
 // the outside, gradients of leaves, and tensors that the program made and somebody kept.
 #pragma once
 
+#include "session/joint.h"
 #include "session/program.h"
 
 namespace tw::session {
@@ -11,6 +12,10 @@ class Step {
   // Ends the trace: `results` are the tensors that the function returned. The tracer must not be current any
   // more.
   static std::unique_ptr<Step> finish(eager::Tracer& tracer, std::vector<eager::Tensor> results);
+  // Says that the results are differentiated outside: `gradients` (null where none flows), recorded after
+  // finish(), are functions of what finish() was given and of the inputs from `first_seed` on, the gradients
+  // of results.
+  void set_gradients(eager::Tracer& tracer, const std::vector<eager::Tensor>& gradients, int first_seed);
   // Plans. Before it, the caller drops the results: what is still held then was kept by the program.
   void compile(eager::Tracer& tracer);
 
@@ -18,6 +23,16 @@ class Step {
   bool valid() const;
   // Runs; returns the tensors that the function returns. Not after a run of a step that made state.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers);
+
+  bool differentiable() const { return !gradients_.empty(); }
+  // What backward needs of the run before: arguments and intermediate values, to be given back to it.
+  std::vector<eager::Tensor> take_saved() { return std::move(saved_); }
+  // The gradients, null where none flows. Throws kRuntime where a variable that it reads has been written to
+  // since.
+  std::vector<eager::Tensor> run_backward(std::span<const eager::Tensor> saved,
+                                          std::span<const eager::Tensor> seeds,
+                                          std::span<const uint32_t> versions);
+  std::vector<uint32_t> backward_versions() const;  // of the variables that backward reads
 
   // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
   bool made_state() const { return !kept_.empty(); }
@@ -52,6 +67,12 @@ class Step {
   std::vector<LeafGuard> leaf_guards_;
   std::vector<std::pair<Ref<eager::Storage>, int>> kept_;  // with the result that fills them
   std::unique_ptr<Program> program_;
+
+  std::vector<ir::Value> gradients_;  // null where none flows
+  size_t first_seed_ = 0;
+  std::vector<BackwardInput> backward_inputs_;
+  std::unique_ptr<Program> backward_;
+  std::vector<eager::Tensor> saved_;
 };
 
 }  // namespace tw::session

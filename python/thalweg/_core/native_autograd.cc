@@ -7,6 +7,7 @@
 #include "eager/engine.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/op_node.h"
 #include "eager/tracer.h"
 #include "eager/view_history.h"
 #include "native.h"
@@ -170,6 +171,10 @@ void bind_autograd(pb::module_& m) {
         pb::arg("retain_graph"), pb::arg("create_graph"), pb::arg("allow_unused"), pb::arg("accumulate"));
   m.def("get_grad", get_grad);
   m.def("set_grad", set_grad);
+  m.def("backward_has_run", [](const Tensor& tensor) {
+    auto* node = dynamic_cast<eager::OpNode*>(eager::grad_fn_of(*tensor).get());
+    return node && node->released();
+  });
   m.def("detach", detach);
   m.def("detach_", detach_inplace);
   m.def("set_data", set_data);

@@ -1,6 +1,7 @@
 // Traced functions: what thalweg.jit drives.
 #include <pybind11/stl.h>
 
+#include "base/memory_order.h"
 #include "eager/modes.h"
 #include "ir/cost.h"
 #include "ir/graph_text.h"
@@ -29,6 +30,7 @@ std::vector<Tensor> run(session::Step& step, const std::vector<Tensor>& inputs, 
 }  // namespace
 
 void bind_jit(pb::module_& m) {
+  m.def("is_dense", [](const Tensor& tensor) { return is_dense(tensor->sizes, tensor->strides); });
   m.def("is_symbolic", [](const Tensor& tensor) { return tensor->storage->symbolic(); });
 
   pb::class_<session::Step>(m, "Step", "A traced call, ready to run.")
@@ -36,6 +38,13 @@ void bind_jit(pb::module_& m) {
       .def("valid", &session::Step::valid)
       .def("run", run)
       .def_property_readonly("made_state", &session::Step::made_state)
+      .def_property_readonly("differentiable", &session::Step::differentiable)
+      .def("set_gradients", &session::Step::set_gradients)
+      .def("take_saved", &session::Step::take_saved)
+      .def("backward_versions", &session::Step::backward_versions)
+      .def("run_backward",
+           [](session::Step& step, const std::vector<Tensor>& saved, const std::vector<Tensor>& seeds,
+              const std::vector<uint32_t>& versions) { return step.run_backward(saved, seeds, versions); })
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
       .def(
           "plan", [](session::Step& step) { return &step.program().plan(); },

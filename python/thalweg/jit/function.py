@@ -7,7 +7,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._core import _native
 from thalweg.autograd import modes
+from thalweg.autograd.function import Function, once_differentiable
+from thalweg.autograd.functional import grad as autograd_grad
 from thalweg.jit import context
 from thalweg.jit.trace import Trace
 from thalweg.jit.tree import flatten, key_of, unflatten
@@ -20,8 +23,8 @@ _CACHE_SIZE = 16
 class _Program:
     """A finished trace, ready to run again."""
 
-    def __init__(self, trace: Trace, step: Any, result: Any) -> None:
-        self.trace, self.step, self.result = trace, step, result
+    def __init__(self, trace: Trace, step: Any, result: Any, gradient: _Gradient | None) -> None:
+        self.trace, self.step, self.result, self.gradient = trace, step, result, gradient
         self._numbers, self._conditions, self._updates = trace.compile_numbers()
         self._outcomes = list(trace.guards.values())
 
@@ -38,12 +41,63 @@ class _Program:
         return numbers if self._conditions(numbers) == self._outcomes else None
 
     def run(self, tensors: list, numbers: list) -> Any:
-        results = self.step.run(tensors, self._numbers(numbers))
+        if self.gradient and modes.is_grad_enabled():
+            results: list = []
+            gradient = self.gradient
+            outside = [tensors[i] for i in gradient.arguments] + gradient.variables
+            differentiated = _Call.apply(self, tensors, self._numbers(numbers), results, *outside)
+            for i, tensor in zip(gradient.results, differentiated):
+                results[i] = tensor
+        else:
+            results = self.step.run(tensors, self._numbers(numbers))
         for (container, key, _), value in zip(self.trace.updates, self._updates(numbers)):
             container[key] = value
         for call in self.trace.deferred:
             call()
         return unflatten(self.result, results)
+
+
+class _Gradient:
+    """Which results of a function are differentiated outside, and by what."""
+
+    def __init__(self, results: list[int], arguments: list[int], variables: list, grads: list) -> None:
+        self.results, self.arguments, self.variables, self.grads = results, arguments, variables, grads
+
+
+def _record_gradient(tracer: Any, arguments: list, results: list) -> _Gradient | None:
+    """Records the backward of results that the tape leads to; inside the trace, after the function."""
+    # A training step that returns its loss has run backward itself, and freed the tape.
+    roots = [
+        i for i, tensor in enumerate(results) if tensor.grad_fn is not None and not _native.backward_has_run(tensor)
+    ]
+    wanted = [i for i, tensor in enumerate(arguments) if tensor.requires_grad]
+    variables = [tensor for tensor in tracer.variables if tensor.requires_grad and tensor.is_leaf]
+    if not roots or not (wanted or variables):
+        return None
+    seeds = [tracer.add_input(f"gradient {i}", results[i].detach().contiguous()) for i in roots]
+    leaves = [arguments[i] for i in wanted] + variables
+    grads = autograd_grad([results[i] for i in roots], leaves, seeds, allow_unused=True)
+    return _Gradient(roots, wanted, variables, list(grads))
+
+
+class _Call(Function):
+    """A run of a program on the tape: backward is the second half of its trace."""
+
+    @staticmethod
+    def forward(ctx: Any, program: _Program, tensors: list, numbers: list, results: list, *outside: Any) -> tuple:
+        assert program.gradient
+        results += program.step.run(tensors, numbers)
+        ctx.program = program
+        ctx.versions = program.step.backward_versions()
+        ctx.save_for_backward(*program.step.take_saved())
+        return tuple(results[i] for i in program.gradient.results)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        seeds = [grad.contiguous() for grad in grads]
+        found = ctx.program.step.run_backward(list(ctx.saved_tensors), seeds, ctx.versions)
+        return (None, None, None, None, *found)
 
 
 class Compiled:
@@ -66,8 +120,8 @@ class Compiled:
             return self._function(*args, **kwargs)
         tensors: list = []
         tree = flatten((args, kwargs), tensors)
-        tensors = [tensor if tensor.is_contiguous() else tensor.contiguous() for tensor in tensors]
-        key = (key_of(tree), tuple((t.dtype, t.shape, t.requires_grad) for t in tensors), modes.state())
+        tensors = [tensor if _native.is_dense(tensor) else tensor.contiguous() for tensor in tensors]
+        key = (key_of(tree), tuple((t.dtype, t.shape, t.stride(), t.requires_grad) for t in tensors), modes.state())
         known = self._programs.setdefault(key, [])
         for i, program in enumerate(known):
             numbers = program.read()
@@ -89,14 +143,18 @@ class Compiled:
         results: list = []
         with trace:
             result = flatten(self._function(*args, **kwargs), results)
+            gradient = _record_gradient(trace.tracer, symbolic, results)
         step = trace.tracer.finish(results)
+        if gradient:
+            step.set_gradients(trace.tracer, gradient.grads, len(tensors))
+            gradient.grads.clear()
         for i in range(len(tensors)):
             if trace.tracer.input_written(i):
                 raise NotImplementedError(f"{trace_name(self._function)}: it writes to its argument {i} in place")
         del args, kwargs, symbolic
         results.clear()
         step.compile(trace.tracer)
-        return _Program(trace, step, result)
+        return _Program(trace, step, result, gradient)
 
     def programs(self) -> list[_Program]:
         """All programs that are kept."""

@@ -1,0 +1,124 @@
+#include "session/joint.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+namespace tw::session {
+
+namespace {
+
+using ir::GraphValue;
+using ir::Node;
+using ir::Value;
+
+// Made again rather than kept: it costs nothing, or next to nothing.
+bool is_cheap(const Node& node) {
+  bool literal = node.inputs.empty() && node.outputs.size() == 1 && node.outputs[0]->count() <= 1 &&
+                 node.def->random_key_offset < 0;
+  return node.def->view != nullptr || literal;
+}
+
+std::unordered_set<const Node*> forward_nodes(const ir::Graph& graph) {
+  std::unordered_set<const Node*> nodes;
+  auto need = [&](const Value& value) {
+    if (value && ir::graph_value(value).node) nodes.insert(ir::graph_value(value).node);
+  };
+  for (const Value& output : graph.outputs) need(output);
+  for (const ir::Assignment& assignment : graph.assignments) need(assignment.value);
+  for (size_t i = graph.nodes.size(); i-- > 0;)
+    if (nodes.count(graph.nodes[i].get()))
+      for (const Value& input : graph.nodes[i]->inputs) need(input);
+  return nodes;
+}
+
+class Splitter {
+ public:
+  Splitter(ir::Graph& graph, size_t first_seed)
+      : graph_(graph), forward_(forward_nodes(graph)), first_seed_(first_seed) {
+    split_.backward = std::make_unique<ir::Graph>();
+    split_.backward->name = graph.name + " backward";
+    split_.backward->strings = graph.strings;
+    number(graph.inputs, &inputs_);
+    number(graph.variables, &variables_);
+    number(graph.constants, &constants_);
+  }
+
+  Split run(const std::vector<Value>& gradients) {
+    std::vector<std::unique_ptr<Node>> kept;
+    for (auto& node : graph_.nodes) {
+      if (forward_.count(node.get())) {
+        kept.push_back(std::move(node));
+      } else {
+        for (Value& input : node->inputs)
+          if (input) input = in_backward(input);
+        split_.backward->nodes.push_back(std::move(node));
+      }
+    }
+    for (const Value& gradient : gradients) split_.backward->outputs.push_back(in_backward(gradient));
+    graph_.nodes = std::move(kept);
+    graph_.inputs.resize(first_seed_);
+    return std::move(split_);
+  }
+
+ private:
+  using Numbers = std::unordered_map<const ir::ValueImpl*, int>;
+  static void number(const std::vector<ir::Leaf>& leaves, Numbers* numbers) {
+    for (size_t i = 0; i < leaves.size(); i++) (*numbers)[leaves[i].value.get()] = static_cast<int>(i);
+  }
+
+  // The value of the backward graph that stands for one of the joint graph.
+  Value in_backward(const Value& value) {
+    const Node* node = ir::graph_value(value).node;
+    if (node && !forward_.count(node)) return value;
+    Value& known = known_[value.get()];
+    if (!known) known = node && is_cheap(*node) ? again(*node, value) : leaf_for(value);
+    return known;
+  }
+
+  Value again(const Node& node, const Value& value) {
+    ir::Values inputs;
+    for (const Value& input : node.inputs) inputs.push_back(input ? in_backward(input) : Value());
+    Node& copy = split_.backward->append(*node.def, {inputs.data(), inputs.size()},
+                                         {node.starts.begin(), node.starts.size()}, node.attrs.get());
+    copy.module = node.module;
+    copy.origin = node.origin;
+    return copy.outputs[ir::graph_value(value).output];
+  }
+
+  Value leaf_for(const Value& value) {
+    ir::Graph& backward = *split_.backward;
+    ir::GraphRef leaf = ir::make_graph_value(value->dtype, value->sizes);
+    if (auto at = variables_.find(value.get()); at != variables_.end()) {
+      backward.variables.push_back({graph_.variables[at->second].name, leaf});
+      split_.variables.push_back(at->second);
+    } else if (at = constants_.find(value.get()); at != constants_.end()) {
+      backward.constants.push_back({graph_.constants[at->second].name, leaf});
+      split_.constants.push_back(at->second);
+    } else if (at = inputs_.find(value.get()); at != inputs_.end()) {
+      bool seed = at->second >= static_cast<int>(first_seed_);
+      backward.inputs.push_back({graph_.inputs[at->second].name, leaf});
+      split_.inputs.push_back({seed ? BackwardInput::kSeed : BackwardInput::kArgument,
+                               seed ? at->second - static_cast<int>(first_seed_) : at->second});
+    } else {
+      backward.inputs.push_back({cat("saved", graph_.outputs.size()), leaf});
+      split_.inputs.push_back({BackwardInput::kSaved, static_cast<int>(graph_.outputs.size())});
+      graph_.outputs.push_back(value);
+    }
+    return leaf;
+  }
+
+  ir::Graph& graph_;
+  std::unordered_set<const Node*> forward_;
+  size_t first_seed_;
+  Numbers inputs_, variables_, constants_;
+  std::unordered_map<const ir::ValueImpl*, Value> known_;
+  Split split_;
+};
+
+}  // namespace
+
+Split split_joint(ir::Graph& graph, const std::vector<Value>& gradients, size_t first_seed) {
+  return Splitter(graph, first_seed).run(gradients);
+}
+
+}  // namespace tw::session
