@@ -139,7 +139,8 @@ def fit_ratio(function, end: float, counts: tuple[int, int], growth) -> tuple[np
     wanted = np.array([float(function(mp.mpf(x))) for x in a])
     allowed = wanted * growth(a)
     above, below = (np.vander(a, count, increasing=True) for count in counts)
-    denominator, weights, best = np.ones_like(a), np.full_like(a, 1 / len(a)), None
+    denominator, weights = np.ones_like(a), np.full_like(a, 1 / len(a))
+    best = (np.empty(0), np.empty(0), float("inf"))
     for _ in range(120):
         columns = np.hstack([above, -wanted[:, None] * below[:, 1:]])
         row_scale = np.sqrt(weights) / (allowed * denominator)
@@ -149,7 +150,7 @@ def fit_ratio(function, end: float, counts: tuple[int, int], growth) -> tuple[np
         top, bottom = c[: counts[0]], np.concatenate([[1.0], c[counts[0] :]])
         denominator = below @ bottom
         error = np.abs(above @ top / denominator - wanted) / allowed
-        if best is None or error.max() < best[2]:
+        if error.max() < best[2]:
             best = (top, bottom, float(error.max()))
         weights = weights * (error / error.max() + 0.01) ** 0.7
         weights /= weights.sum()
