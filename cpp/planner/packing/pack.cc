@@ -7,14 +7,18 @@
 #include "planner/packing/improve.h"
 #include "planner/packing/orders.h"
 #include "planner/packing/problem.h"
+#include "planner/packing/restart.h"
 #include "planner/packing/skyline.h"
 
 namespace tw::planner {
 
 namespace {
 
-constexpr double kImproveWork = 2e6;     // steps of the packer, some 25 ns each
-constexpr size_t kFewForFirstFit = 500;  // it takes quadratic time
+// What stages 3 and 4 may spend, with Effort::kFast and with Effort::kSearch.
+constexpr double kImproveWork[] = {1e6, 5e5};      // steps of some 25 ns
+constexpr double kSearchWork[] = {5e6, 2e10};      // steps of some 2 ns
+constexpr size_t kMostForSearch[] = {1000, 4000};  // items: it looks at all pairs that meet
+constexpr size_t kMostForFirstFit = 500;           // it takes quadratic time
 
 struct Solved {
   Layout layout;
@@ -36,7 +40,7 @@ Solved solve_fixed(const Problem& problem, int64_t goal) {
   return best;
 }
 
-Solved solve_fast(const Problem& problem, int64_t goal, double budget) {
+Solved solve_free(const Problem& problem, int64_t goal, const PackOptions& options) {
   Solved best;
   SkylinePacker packer(problem);
   Improved start;
@@ -46,12 +50,17 @@ Solved solve_fast(const Problem& problem, int64_t goal, double budget) {
     if (start.rank.empty() || layout.peak < start.layout.peak) start = {layout, rank};
     keep_lower(best, layout, cat("skyline by ", name_of(order)));
     if (best.layout.peak <= goal) return best;
-    if (problem.items.size() > kFewForFirstFit) continue;
+    if (problem.items.size() > kMostForFirstFit) continue;
     keep_lower(best, first_fit(problem, rank), cat("first fit by ", name_of(order)));
     if (best.layout.peak <= goal) return best;
   }
-  const auto work = static_cast<int64_t>(budget * kImproveWork) - packer.work();
+  const size_t effort = options.effort == Effort::kSearch;
+  const auto work = static_cast<int64_t>(options.budget * kImproveWork[effort]) - packer.work();
   keep_lower(best, improve(problem, packer, std::move(start), goal, work).layout, "improved skyline");
+  if (best.layout.peak <= goal || problem.items.size() > kMostForSearch[effort]) return best;
+  if (tighten(problem, best.layout, goal, static_cast<int64_t>(options.budget * kSearchWork[effort]))) {
+    best.packer = "search";
+  }
   return best;
 }
 
@@ -60,7 +69,7 @@ Solved solve(const Problem& problem, int64_t goal, const PackOptions& options) {
     return {first_fit(problem, ranks_by(problem, Order::kSize)), "first fit by size"};
   }
   if (problem.has_fixed) return solve_fixed(problem, goal);
-  return solve_fast(problem, goal, options.budget);
+  return solve_free(problem, goal, options);
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 // given peak can be reached is NP-complete (Garey and Johnson, problem SR2), so `pack` takes these stages:
 //
 //   1. reduce   blocks that must lie together become one; steps become sections, the sets of blocks that are
-//   live
-//               together and in no larger such set; parts of the time that share no block are packed on their
-//               own (problem.h)
+//               live together and in no larger such set; parts of the time that share no block are packed on
+//               their own (problem.h)
 //   2. place    a few greedy packers; the lowest peak counts (skyline.h, first_fit.h)
 //   3. improve  blocks that reach over the goal come earlier in the order, and the skyline is built again, as
-//   often
-//               as the budget allows (improve.h)
+//               often as the budget allows (improve.h)
+//   4. search   place or defer item after item, with proofs that a branch is lost; restart in an order that
+//               has learned from what failed (search.h, restart.h)
 //
 // Every stage ends as soon as the peak meets the goal: the lower bound, or `enough_bytes` if that is more.
 // Budgets count work, not time: the same blocks give the same packing on every machine.
@@ -31,21 +31,21 @@ struct Block {
   int64_t alignment = 1;      // of its offset: a power of two
   int64_t fixed_offset = -1;  // at least 0: it has to lie there
   // At least 0: it lies `delta` bytes behind the beginning of that block, in memory that the two share.
-  // Blocks tied together so are packed as one rectangle, live from the first step of any to the last step of
-  // any.
+  // Blocks tied together so are packed as one rectangle, live from the first step of any to the last of any.
   int32_t inside = -1;
   int64_t delta = 0;
 };
 
 enum class Effort : uint8_t {
   kGreedy,  // first fit in the order of size: what others are compared with
-  kFast,    // stages 1 to 3: near-linear in the number of blocks
+  kFast,    // under 0.1 s for hundreds of blocks, near-linear for many: stage 4 only for few, and short
+  kSearch,  // up to half a minute where the goal is out of reach
 };
 
 struct PackOptions {
   Effort effort = Effort::kFast;
   int64_t enough_bytes = 0;  // a peak that needs no improvement
-  double budget = 1;         // scales what stage 3 may spend
+  double budget = 1;         // scales what stages 3 and 4 may spend
 };
 
 struct Packing {

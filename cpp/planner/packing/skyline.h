@@ -2,8 +2,7 @@
 //
 //   1. the skyline, how high each section is filled, begins as one flat stretch at 0
 //   2. take the lowest stretch (of equal ones the leftmost). Of the items whose lifetimes lie within it, the
-//   first in
-//      the order is put there; what is left of the stretch stays as low as it was
+//      first in the order is put there; what is left of the stretch stays as low as it was
 //   3. if no item fits, the stretch is lost up to the lower of its neighbours and joins it
 //
 // After Sekiyama et al., "Profile-guided memory optimization for deep neural networks" (2018), and Burke,

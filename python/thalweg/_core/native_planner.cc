@@ -25,7 +25,8 @@ void bind_planner(pb::module_& m) {
       .def_readonly("packer", &Packing::packer);
   pb::enum_<planner::Effort>(m, "Effort")
       .value("GREEDY", planner::Effort::kGreedy)
-      .value("FAST", planner::Effort::kFast);
+      .value("FAST", planner::Effort::kFast)
+      .value("SEARCH", planner::Effort::kSearch);
   m.def(
       "pack",
       [](const std::vector<Block>& blocks, planner::Effort effort, int64_t enough_bytes, double budget) {

@@ -47,4 +47,24 @@ inline std::vector<Block> training_blocks(Random& random, int32_t layers, int64_
   return blocks;
 }
 
+// A rectangle of `bytes` over `steps`, cut into `count` blocks: they fit into `bytes` again, without any gap.
+inline std::vector<Block> cut_blocks(Random& random, int64_t count, int32_t steps, int64_t bytes) {
+  std::vector<Block> blocks = {{.size_bytes = bytes, .first = 0, .last = steps - 1}};
+  while (static_cast<int64_t>(blocks.size()) < count) {
+    Block& b = blocks[static_cast<size_t>(random.below(static_cast<int64_t>(blocks.size())))];
+    Block other = b;
+    if (random.below(2) == 0 && b.last > b.first) {
+      b.last = b.first + static_cast<int32_t>(random.below(b.last - b.first));
+      other.first = b.last + 1;
+    } else if (b.size_bytes > 1) {
+      b.size_bytes = 1 + random.below(b.size_bytes - 1);
+      other.size_bytes -= b.size_bytes;
+    } else {
+      continue;
+    }
+    blocks.push_back(other);
+  }
+  return blocks;
+}
+
 }  // namespace tw::planner

@@ -14,8 +14,8 @@ TEST(fixed_blocks_lie_where_they_must) {
     blocks.push_back({.size_bytes = 64, .first = 3, .last = 9, .fixed_offset = 128});
     blocks.push_back({.size_bytes = 32, .first = 10, .last = 12, .fixed_offset = 128});
     blocks.push_back({.size_bytes = 10, .first = 5, .last = 28, .fixed_offset = 20});
-    for (const Effort effort : {Effort::kGreedy, Effort::kFast}) {
-      const Packing packing = pack(blocks, {.effort = effort});
+    for (const Effort effort : {Effort::kGreedy, Effort::kFast, Effort::kSearch}) {
+      const Packing packing = pack(blocks, {.effort = effort, .budget = 0.01});
       check_packing(blocks, packing.offsets);
       CHECK_EQ(packing.offsets[41], 128);
       CHECK_GE(packing.peak_bytes, packing.lower_bound_bytes);
