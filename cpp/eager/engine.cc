@@ -8,6 +8,7 @@
 #include "eager/dispatch.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
+#include "eager/tracer.h"
 #include "ir/emitter.h"
 
 namespace tw::eager {
@@ -25,6 +26,23 @@ struct Entry {
   std::vector<Tensor> grads;
   uint64_t outer_run;  // scratch of the run that this one interrupts, to be put back
   int outer_slot;
+};
+
+// While it lives, what is traced is recorded under the module of a node's forward.
+class ModuleOf {
+ public:
+  explicit ModuleOf(const Node& node) : tracer_(modes().tracer) {
+    if (tracer_) before_ = std::exchange(tracer_->module, std::string(tracer_->module_of(node.sequence)));
+  }
+  ~ModuleOf() {
+    if (tracer_) tracer_->module = std::move(before_);
+  }
+  ModuleOf(const ModuleOf&) = delete;
+  ModuleOf& operator=(const ModuleOf&) = delete;
+
+ private:
+  Tracer* tracer_;
+  std::string before_;
 };
 
 class Run {
@@ -181,6 +199,7 @@ bool Run::add_to_part(Node& node, const std::vector<Tensor>& grads) {
 
 void Run::visit(Entry& entry) {
   Ref<Node> node = entry.node;
+  ModuleOf module(*node);
   watch(entry);
   bool leaf = node->sequence == 0;
   if (leaf && !options_.accumulate) return;

@@ -55,6 +55,14 @@ class Tracer {
   }
   // What nodes are recorded under: the path of the module that runs, and the user's line.
   std::string module;
+  // Of a node of the tape: ops of its backward are recorded under the module of its forward.
+  void remember_module(uint64_t sequence) {
+    if (!module.empty()) node_modules_.emplace(sequence, graph_->strings.intern(module));
+  }
+  const std::string& module_of(uint64_t sequence) const {
+    auto known = node_modules_.find(sequence);
+    return known == node_modules_.end() ? module : graph_->strings[known->second];
+  }
 
   // ---- at the end
   ir::Value value_of(TensorImpl& tensor);
@@ -91,6 +99,7 @@ class Tracer {
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;
   std::vector<GradChange> grads_;
   std::unordered_map<const TensorImpl*, size_t> grad_numbers_;
+  std::unordered_map<uint64_t, int> node_modules_;  // into graph().strings
   const ir::OpDef* lifted_op_ = nullptr;
   std::vector<ir::Lifted> lifted_;
 };

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from thalweg.cli.main import main
 
 GRAPH = """graph "g" {
@@ -34,11 +36,20 @@ def test_the_page_lies_beside_the_graph(tmp_path):
     assert (tmp_path / "step.html").read_text().startswith("<!DOCTYPE html>")
 
 
+def test_a_saved_graph_is_shown_without_its_tensors(tmp_path, capsys):
+    weight = np.ones((64, 3), np.float32)
+    save_file({"x": weight}, tmp_path / "step.tw", metadata={"format": "thalweg graph", "graph": GRAPH})
+    assert main(["show", str(tmp_path / "step.tw")]) == 0
+    assert "3 launches" in capsys.readouterr().out and "encoder.0" in (tmp_path / "step.html").read_text()
+
+
 BAD = {
     "not a graph": (b"hello", "line 1, column 1: "),
     "an unknown op": (b'graph "g" {\n  %0 = what() : float32[]\n  return %0\n}', "line 2, column 8: an op is wanted"),
     "sizes that do not fit": (GRAPH.replace("[64, 3] in \"encoder.0\"", "[64, 4] in").encode(), "line 3"),
-    "no text": (b"PK\x03\x04\xff\xfe", "a graph in text form is wanted, got something that is not text"),
+    "no text": (b"PK\x03\x04\xff\xfe", "got something that is neither text nor a saved graph"),
+    "tensors only": (b"\x02\0\0\0\0\0\0\0{}" + b"1234", "a graph is wanted, got a file of tensors without one"),
+    "a broken header": (b"\x03\0\0\0\0\0\0\0{,}" + b"1234", "line 1"),
     "nothing": (b"", "line 1"),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +21,35 @@ def add_to(commands: Any) -> None:
         description="Simplifies and plans a graph, and writes one HTML page that shows its memory over time, its "
         "streams, and its ops by module. The page needs nothing but a browser.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a graph in its text form")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a graph in its text form, or a saved one")
     parser.add_argument("-o", "--output", type=Path, metavar="PAGE", help="the page; FILE with .html unless given")
     parser.set_defaults(run=run)
 
 
 def load_plan(path: Path) -> Plan:
-    """The plan of the graph in a text file. Raises OSError or ValueError, which names the file."""
+    """The plan of the graph in a file. Raises OSError or ValueError, which names the file."""
     try:
-        graph = Graph.parse(path.read_text(encoding="utf-8"))
+        graph = Graph.parse(read_graph(path))
         graph.verify()
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: a graph in text form is wanted, got something that is not text") from None
+        raise ValueError(f"{path}: a graph is wanted, got something that is neither text nor a saved graph") from None
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}: {error}") from None
     graph.simplify()
     return Plan.of_graph(graph)
+
+
+def read_graph(path: Path) -> str:
+    """The text of a graph: the whole of a file of text, or a part of the header of a saved graph."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")  # a file of tensors begins with the size of its header
+        if size >= path.stat().st_size or file.read(1) != b"{":
+            return path.read_text(encoding="utf-8")
+        header = json.loads(b"{" + file.read(size - 1))
+    text = header.get("__metadata__", {}).get("graph")
+    if text is None:
+        raise ValueError("a graph is wanted, got a file of tensors without one")
+    return text
 
 
 def run(options: argparse.Namespace) -> None:

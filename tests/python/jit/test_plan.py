@@ -114,6 +114,25 @@ def test_the_numbers_of_a_training_step_agree():
     assert begins == sorted(begins) and all(launch.seconds > 0 for launch in plan.launches)
 
 
+def test_gradients_stand_under_the_module_of_their_forward():
+    model, step = train_step()
+    modules = {}
+    for launch in step.plan().launches:
+        modules.setdefault(launch.op, []).append(launch.module)
+    assert modules["gelu_backward"] == ["Sequential.1"] and modules["layer_norm_backward"] == ["Sequential.3"]
+    assert set(modules["mm"]) == {"Sequential.0", "Sequential.4"}
+    assert modules["cross_entropy_backward"] == [""] and modules["adam_step"] == [""]
+
+    @tw.jit
+    def penalty(x):
+        (slope,) = tw.autograd.grad(model[1](x).sum(), x, create_graph=True)
+        return tw.autograd.grad((slope**2).sum(), x)[0]
+
+    penalty(tw.ones(3, requires_grad=True))
+    modules = {launch.op: launch.module for launch in penalty.plan().launches}
+    assert modules["gelu_backward"] == modules["exp"] == "GELU" and modules["pow_backward"] == ""
+
+
 def test_costs_come_from_the_rules():
     @tw.jit
     def product(a, b):
