@@ -97,7 +97,9 @@ void put_items(std::string& out, const char* kind, const std::vector<T>& items) 
   for (size_t i = 0; i < items.size(); i++) put_item(out, kind, i, items[i]);
 }
 
-std::string print_unsealed(const Plan& plan) {
+}  // namespace
+
+std::string print_plan(const Plan& plan) {
   std::string out = "plan version=" + std::to_string(plan.version);
   Plan head;  // the version is always shown
   head.name = plan.name;
@@ -118,26 +120,12 @@ std::string print_unsealed(const Plan& plan) {
       put_fields(out, launch);
     }
   }
-  return out;
-}
-
-}  // namespace
-
-std::string print_plan(const Plan& plan) {
-  std::string out = print_unsealed(plan);
   if (plan.seal != 0) {
     char hex[17];
     *std::to_chars(hex, hex + 16, plan.seal, 16).ptr = 0;
     out += cat("seal 0x", hex, '\n');
   }
   return out;
-}
-
-// FNV-1a, 64 bits.
-uint64_t seal_of(const Plan& plan) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char c : print_unsealed(plan)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash ? hash : 1;
 }
 
 }  // namespace tw::plan

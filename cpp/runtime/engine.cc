@@ -54,6 +54,7 @@ int Engine::place_streams(int limit) {
   int cores = device::usable_cores();
   chain_workers_ = std::min(chains, limit > 0 ? limit : cores);
   spins_ = chain_workers_ <= cores ? kSpins : 0;
+  caller_spins_ = chain_workers_ < cores ? kSpins : 0;
   int next_chain = 0, workers = chain_workers_;
   for (const plan::Stream& stream : plan_.streams)
     worker_of_stream_.push_back(is_host(stream.kind) ? workers++

@@ -35,7 +35,7 @@ class Engine {
 
   int thread_count() const { return static_cast<int>(threads_.size()); }
   int64_t start(const Bindings& bindings, const BindingLayout& layout);
-  void wait(int64_t step) { steps.wait(step, spins_); }
+  void wait(int64_t step) { steps.wait(step, caller_spins_); }
 
   StepRing steps;
 
@@ -60,7 +60,7 @@ class Engine {
 
   const plan::Plan& plan_;
   Observer* const observer_;
-  int spins_ = 0;
+  int spins_ = 0, caller_spins_ = 0;
   int counted_actors_ = 0;  // per step: all but host inputs
   std::vector<ActorState> actors_;
   std::vector<EdgeState> edges_;
