@@ -59,7 +59,12 @@ globals().update(_registry.FUNCTIONS)
 
 # Packages that bring large imports of their own (NumPy, multiprocessing) are loaded when first used.
 _LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "special")
-_LAZY_NAMES = {"save": "thalweg.io", "load": "thalweg.io"}
+_LAZY_NAMES = {
+    "save": "thalweg.io",
+    "load": "thalweg.io",
+    "save_graph": "thalweg.jit.archive",
+    "load_graph": "thalweg.jit.archive",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,7 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_device(m);
   tw::py::bind_plan(m);
   tw::py::bind_jit(m);
+  tw::py::bind_archive(m);
   tw::py::bind_graph(m);
   tw::py::bind_planner(m);
 }

@@ -1,0 +1,92 @@
+// Saved graphs: what thalweg.jit.archive drives.
+#include <pybind11/stl.h>
+
+#include "ir/graph_text.h"
+#include "native.h"
+#include "session/loaded_program.h"
+
+namespace tw::py {
+
+namespace pb = pybind11;
+using eager::Tensor;
+
+namespace {
+
+Scalar number_of(pb::handle object) {
+  if (PyBool_Check(object.ptr())) return Scalar(object.cast<bool>());
+  if (PyLong_Check(object.ptr())) return Scalar(object.cast<int64_t>());
+  return Scalar(object.cast<double>());
+}
+
+pb::object object_of(const Scalar& number) {
+  if (number.kind() == DTypeKind::kBool) return pb::bool_(number.to_bool());
+  if (number.kind() == DTypeKind::kInt) return pb::int_(number.to_int());
+  return pb::float_(number.to_double());
+}
+
+void save(const std::string& path, eager::Tracer& tracer, const std::string& numbers,
+          const std::string& results, std::vector<std::string> result_names) {
+  session::Archive archive = session::take_archive(tracer);
+  archive.numbers = session::Numbers::parse(numbers);
+  archive.results = results;
+  archive.result_names = std::move(result_names);
+  session::save_archive(path, archive);
+}
+
+std::vector<Tensor> run(session::LoadedProgram& program, const std::vector<Tensor>& inputs,
+                        const pb::dict& numbers) {
+  std::vector<std::pair<std::string, Scalar>> given;
+  for (auto [name, value] : numbers) given.emplace_back(name.cast<std::string>(), number_of(value));
+  return program.run(inputs, given);
+}
+
+std::vector<std::string> names_of(const std::vector<ir::Leaf>& leaves) {
+  std::vector<std::string> names;
+  for (const ir::Leaf& leaf : leaves) names.push_back(leaf.name);
+  return names;
+}
+
+pb::dict numbers_of(session::LoadedProgram& program) {
+  pb::dict numbers;
+  for (size_t i = 0; i < program.numbers().names.size(); i++)
+    numbers[pb::str(program.numbers().names[i])] = object_of(program.numbers().values[i]);
+  return numbers;
+}
+
+pb::list types_of(session::LoadedProgram& program) {
+  pb::list types;
+  for (const ir::Leaf& leaf : program.graph().inputs)
+    types.append(pb::make_tuple(leaf.value->dtype,
+                                std::vector<int64_t>(leaf.value->sizes.begin(), leaf.value->sizes.end())));
+  return types;
+}
+
+pb::dict variables_of(session::LoadedProgram& program) {
+  pb::dict variables;
+  for (size_t i = 0; i < program.program().variables().size(); i++)
+    variables[pb::str(program.graph().variables[i].name)] = program.program().variables()[i];
+  return variables;
+}
+
+}  // namespace
+
+void bind_archive(pb::module_& m) {
+  m.def("finish_trace", &session::finish_trace);
+  m.def("trace_keeps_tensors", [](eager::Tracer& tracer) { return !tracer.escaped().empty(); });
+  m.def("save_archive", save);
+
+  pb::class_<session::LoadedProgram>(m, "LoadedProgram", "A saved graph that runs again.")
+      .def(pb::init(&session::LoadedProgram::load))
+      .def("run", run)
+      .def("graph_text", [](session::LoadedProgram& program) { return ir::print_graph(program.graph()); })
+      .def("arena_bytes", [](session::LoadedProgram& program) { return program.program().arena_bytes(); })
+      .def_property_readonly("input_names",
+                             [](session::LoadedProgram& program) { return names_of(program.graph().inputs); })
+      .def_property_readonly("input_types", types_of)
+      .def_property_readonly("numbers", numbers_of)
+      .def_property_readonly("variables", variables_of)
+      .def_property_readonly("result_names", &session::LoadedProgram::result_names)
+      .def_property_readonly("results", &session::LoadedProgram::results);
+}
+
+}  // namespace tw::py

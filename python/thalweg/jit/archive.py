@@ -1,0 +1,212 @@
+"""Saved graphs: a traced call in a file, which runs without the Python code that it was traced from."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor
+from thalweg.autograd.modes import no_grad
+from thalweg.io.files import replacing
+from thalweg.jit import context
+from thalweg.jit.numbers import repr_number
+from thalweg.jit.structure import decode, encode, replace_tensors
+from thalweg.jit.trace import Trace
+
+__all__ = ["LoadedGraph", "load_graph", "save_graph"]
+
+
+def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, **kwargs: Any) -> None:
+    """Traces a call and saves its graph with all tensors it reads; the file appears, or is replaced, in one step.
+
+    Args:
+        path: of the file, a safetensors file whose metadata hold the graph.
+        function: a module, a function or one made by `tw.jit`. It is traced without gradients, unless it enables them.
+        example_args, kwargs: arguments of the call. Its tensors become the inputs of the graph, in their order, with
+            their dtypes and shapes; other values become constants.
+
+    Tensors that the call finds outside are saved with their values; those it writes to (running statistics, counters)
+    go on from there in each loaded graph. Numbers of optimizers (learning rates) become arguments by name.
+
+    Raises: ValueError where the call leaves behind tensors or gradients that were not there before (call a training
+        step once before it is saved), TypeError for results other than tensors, numbers, strings, None, and lists,
+        tuples and dicts of them.
+
+    >>> import tempfile
+    >>> import thalweg as tw
+    >>> path = tempfile.mkdtemp() + "/model.tw"
+    >>> tw.save_graph(path, lambda x, y: {"sum": x + y, "both": [x, y]}, tw.ones(2), tw.zeros(2))
+    >>> tw.load_graph(path)(tw.tensor([1.0, 2.0]), y=tw.tensor([3.0, 4.0]))
+    {'sum': tensor([4., 6.]), 'both': [tensor([1., 2.]), tensor([3., 4.])]}
+    """
+    if context.current is not None:
+        raise RuntimeError("save_graph: a function is being traced already")
+    trace = Trace(_name_of(function))
+    names: list[str] = []
+    try:
+        structure = _trace(trace, function, example_args, kwargs, names)
+    except BaseException:
+        _forget_new_state(trace)
+        raise
+    if _native.trace_keeps_tensors(trace.tracer):
+        gc.collect()  # what only cycles keep is not kept
+    for i, name in _variable_names(trace, function).items():
+        trace.tracer.name_variable(i, name)
+    with replacing(path) as temporary:
+        _native.save_archive(temporary, trace.tracer, json.dumps(_numbers(trace)), json.dumps(structure), names)
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _trace(trace: Trace, function: Callable, args: tuple, kwargs: dict, names: list[str]) -> Any:
+    """Records the call; returns the structure of its results, whose names it appends."""
+    taken: dict[str, int] = {}
+
+    def add_input(name: str, tensor: Tensor) -> Tensor:
+        taken[name] = taken.get(name, 0) + 1
+        tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
+        return trace.tracer.add_input(name if taken[name] == 1 else f"{name}.{taken[name]}", tensor)
+
+    words = _argument_names(function, args)
+    args = tuple(replace_tensors(arg, word, add_input) for arg, word in zip(args, words))
+    kwargs = {word: replace_tensors(arg, word, add_input) for word, arg in kwargs.items()}
+    results: list[Tensor] = []
+    with trace, no_grad():
+        structure = encode(function(*args, **kwargs), "", results, names)
+    if trace.made_state:
+        raise ValueError("save_graph: the call makes new state, as the first step of an optimizer does: call it before")
+    for i, name in enumerate(taken):
+        if trace.tracer.input_written(i):
+            raise NotImplementedError(f"save_graph: the call writes to its argument {name!r} in place")
+    _native.finish_trace(trace.tracer, results)
+    return structure
+
+
+def _forget_new_state(trace: Trace) -> None:
+    """Takes from optimizers what the traced call has given them, which never came to be."""
+    for _, states, _, before in trace._optimizers:
+        for key in [key for key in states if key not in before]:
+            del states[key]
+
+
+def _argument_names(function: Any, args: tuple) -> list[str]:
+    """A name for each positional argument: that of the parameter, where it can be told."""
+    called = function.forward if hasattr(function, "forward") else function
+    try:
+        parameters = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    words = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "argument")
+    return words[: len(args)] + [f"{rest}.{i}" for i in range(len(args) - len(words))]
+
+
+def _variable_names(trace: Trace, function: Any) -> dict[int, str]:
+    """Names for the variables of the graph that are parameters and buffers of modules."""
+    known: dict[int, str] = {}
+    for module, _ in trace.modules.values():
+        prefix = "" if module is function else type(module).__name__ + "."
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            known.setdefault(id(tensor), prefix + name)
+    variables = trace.tracer.variables
+    return {i: known[id(tensor)] for i, tensor in enumerate(variables) if id(tensor) in known}
+
+
+def _numbers(trace: Trace) -> dict[str, list]:
+    """The numbers that the graph reads, their values now, and the formulas over them."""
+    keys = [key for _, key in trace.places]
+    plain = [type(key) is str and keys.count(key) == 1 for key in keys]
+    numbers = {(id(container), key): i for i, (container, key) in enumerate(trace.places)}
+    return {
+        "names": [key if alone else name for key, name, alone in zip(keys, trace.place_names, plain)],
+        "values": [repr_number(container[key]) for container, key in trace.places],
+        "graph": list(trace._graph_numbers),
+        "guards": [[source, repr_number(outcome)] for source, outcome in trace.guards.items()],
+        "updates": [[numbers[id(container), key], source] for container, key, source in trace.updates],
+    }
+
+
+class LoadedGraph:
+    """A saved graph that runs again; made by `tw.load_graph`.
+
+    Call it with tensors in the order of `inputs`, or by name, and with numbers by name, which count for this call.
+    Returns the results as the saved function nests them. May be called from several threads; calls run one by one.
+
+    Attributes:
+        inputs: {name: (dtype, shape)} of the tensors to call it with.
+        variables: {name: tensor}, its parameters and its state: live, to be read and written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._program = _native.LoadedProgram(path)
+        names, types = self._program.input_names, self._program.input_types
+        self.inputs = {name: (dtype, tuple(shape)) for name, (dtype, shape) in zip(names, types)}
+        self.variables = self._program.variables
+        self._lock = threading.Lock()
+        try:
+            self._results = json.loads(self._program.results)
+            decode(self._results, self._program.result_names)
+        except (RecursionError, ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"load_graph: {path}: its results: {error}") from error
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Numbers that it reads, by name, as they are now."""
+        return self._program.numbers
+
+    def __call__(self, *tensors: Tensor, **named: Any) -> Any:
+        given = dict(zip(self.inputs, tensors))
+        if len(given) < len(tensors):
+            raise TypeError(f"{self._path}: {len(self.inputs)} inputs are wanted, got {len(tensors)}")
+        numbers: dict[str, float] = {}
+        for name, value in named.items():
+            if name in given or not (name in self.inputs or name in self.numbers):
+                raise TypeError(f"{self._path}: argument {name!r} is {'given twice' if name in given else 'unknown'}")
+            (given if name in self.inputs else numbers)[name] = value
+        for name in self.inputs:
+            if not isinstance(given.get(name), Tensor):
+                got = type(given[name]).__name__ if name in given else "nothing"
+                raise TypeError(f"{self._path}: input {name!r} must be a tensor, got {got}")
+        for name, value in numbers.items():
+            if type(value) not in (int, float):
+                raise TypeError(f"{self._path}: {name!r} must be a number, got {type(value).__name__}")
+        inputs = [given[name].detach().contiguous() for name in self.inputs]
+        with self._lock:
+            results = self._program.run(inputs, numbers)
+        return decode(self._results, results)
+
+    def graph_text(self) -> str:
+        """The graph as text, after simplification."""
+        return self._program.graph_text()
+
+
+def load_graph(path: str | os.PathLike) -> LoadedGraph:
+    """Loads a graph saved by `tw.save_graph`; the Python code of its model is not needed.
+
+    Returns: a LoadedGraph, to be called with the graph's inputs. Each load has its own variables.
+
+    Raises: FileNotFoundError, and ValueError for a file of another kind or version, or one that is damaged.
+
+    >>> import tempfile
+    >>> import thalweg as tw
+    >>> path = tempfile.mkdtemp() + "/model.tw"
+    >>> tw.save_graph(path, tw.nn.ReLU(), tw.zeros(3))
+    >>> graph = tw.load_graph(path)
+    >>> graph.inputs
+    {'input': (thalweg.float32, (3,))}
+    >>> graph(tw.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
+    path = os.fspath(path)
+    with open(path, "rb"):  # the interpreter says best why a file cannot be opened
+        pass
+    return LoadedGraph(path)
