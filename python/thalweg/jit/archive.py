@@ -199,10 +199,10 @@ def load_graph(path: str | os.PathLike) -> LoadedGraph:
     >>> import tempfile
     >>> import thalweg as tw
     >>> path = tempfile.mkdtemp() + "/model.tw"
-    >>> tw.save_graph(path, tw.nn.ReLU(), tw.zeros(3))
+    >>> tw.save_graph(path, lambda x: x.relu(), tw.zeros(3))
     >>> graph = tw.load_graph(path)
     >>> graph.inputs
-    {'input': (thalweg.float32, (3,))}
+    {'x': (thalweg.float32, (3,))}
     >>> graph(tw.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
