@@ -13,8 +13,8 @@ def test_pinv():
     check(ops.pinv_matrices, lambda x, *_: np.linalg.pinv(x), samples[-2:], grad=False)
     check_dtypes(tw.linalg.pinv, np.linalg.pinv, [matrices(2, 4, 3)])
     for s in samples[:4]:
-        check(tw.linalg.pinv, np.linalg.pinv, [Sample(s.args[:1])])
-        check(tw.pinverse, np.linalg.pinv, [Sample(s.args[:1])], grad=False)
+        check(tw.linalg.pinv, np.linalg.pinv, [Sample(s.args[:1])], exact=False)
+        check(tw.pinverse, np.linalg.pinv, [Sample(s.args[:1])], grad=False, exact=False)
 
 
 def test_signatures():
