@@ -3,6 +3,7 @@
 #include "planner/plan_graph.h"
 
 #include "ir/attr_text.h"
+#include "plan/text.h"
 #include "planner/memory.h"
 #include "planner/order.h"
 #include "planner/packing/packing.h"
@@ -143,7 +144,9 @@ class Writer {
 
 plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
   graph.number();
-  return Writer(graph, lay_out(graph, order_nodes(graph), input_strides)).run();
+  plan::Plan plan = Writer(graph, lay_out(graph, order_nodes(graph), input_strides)).run();
+  plan::seal(&plan);
+  return plan;
 }
 
 }  // namespace tw::planner
