@@ -15,9 +15,10 @@ namespace tw::planner {
 namespace {
 
 // What stages 3 and 4 may spend, with Effort::kFast and with Effort::kSearch.
-constexpr double kImproveWork[] = {1e6, 5e5};      // steps of some 25 ns
-constexpr double kSearchWork[] = {5e6, 2e10};      // steps of some 2 ns
+constexpr double kImproveWork[] = {5e5, 5e5};      // steps of some 25 ns
+constexpr double kSearchWork[] = {5e6, 1.5e10};    // steps of some 2 ns
 constexpr size_t kMostForSearch[] = {1000, 4000};  // items: it looks at all pairs that meet
+constexpr double kGoalShare[] = {0.25, 0.75};      // of the search's work
 constexpr size_t kMostForFirstFit = 500;           // it takes quadratic time
 
 struct Solved {
@@ -58,7 +59,8 @@ Solved solve_free(const Problem& problem, int64_t goal, const PackOptions& optio
   const auto work = static_cast<int64_t>(options.budget * kImproveWork[effort]) - packer.work();
   keep_lower(best, improve(problem, packer, std::move(start), goal, work).layout, "improved skyline");
   if (best.layout.peak <= goal || problem.items.size() > kMostForSearch[effort]) return best;
-  if (tighten(problem, best.layout, goal, static_cast<int64_t>(options.budget * kSearchWork[effort]))) {
+  if (tighten(problem, best.layout, goal, static_cast<int64_t>(options.budget * kSearchWork[effort]),
+              kGoalShare[effort])) {
     best.packer = "search";
   }
   return best;

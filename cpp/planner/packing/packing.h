@@ -39,7 +39,7 @@ struct Block {
 enum class Effort : uint8_t {
   kGreedy,  // first fit in the order of size: what others are compared with
   kFast,    // under 0.1 s for hundreds of blocks, near-linear for many: stage 4 only for few, and short
-  kSearch,  // up to half a minute where the goal is out of reach
+  kSearch,  // up to about a minute where the goal is out of reach
 };
 
 struct PackOptions {

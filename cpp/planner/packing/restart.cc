@@ -13,7 +13,7 @@ namespace {
 // A try gives up after so many failures and so many per item; every so many tries of a lane one is so much
 // longer.
 constexpr int64_t kFailures = 300, kFailuresPerItem = 2, kLongEvery = 32, kLong = 16;
-constexpr int64_t kHalvings = 8;  // what is left after the goal was out of reach is spent in so many parts
+constexpr int64_t kHalvings = 6;  // what is left after the goal was out of reach is spent in so many parts
 
 // An order that learns, and what the search looks at first.
 struct Lane {
@@ -39,10 +39,11 @@ class Restarts {
       const bool is_long = ++lane.tries % kLongEvery == 0;
       const int64_t failures = (kFailures + kFailuresPerItem * count_) * (is_long ? kLong : 1);
       const int64_t before = search_.work();
-      const Verdict verdict = search_.run(capacity, lane.rank, lane.focus, failures);
-      if (verdict != Verdict::kGaveUp || search_.work() >= end) return verdict;
+      const Verdict verdict = search_.run(capacity, lane.rank, lane.focus, failures, end - before);
       lane.work += search_.work() - before;
+      if (verdict != Verdict::kGaveUp) return verdict;
       learn(lane);
+      if (search_.work() >= end) return verdict;
     }
   }
   const Search& search() const { return search_; }
@@ -62,18 +63,19 @@ class Restarts {
 
 }  // namespace
 
-bool tighten(const Problem& problem, Layout& best, int64_t goal, int64_t work) {
+bool tighten(const Problem& problem, Layout& best, int64_t goal, int64_t work, double goal_share) {
   const int64_t before = best.peak;
   Restarts restarts(problem);
   int64_t open = goal;  // every lower capacity is out of reach, or was given up
-  int64_t capacity = goal, share = work / 2;
+  int64_t capacity = goal, share = static_cast<int64_t>(static_cast<double>(work) * goal_share);
+  const int64_t later_share = (work - share) / kHalvings + 1;
   while (open < best.peak && restarts.search().work() < work) {
     if (restarts.fits(capacity, share) == Verdict::kFits) {
       best = restarts.search().layout();
     } else {
       open = capacity + 1;
     }
-    share = std::max(work / (2 * kHalvings), int64_t{1});
+    share = later_share;
     capacity = open + (best.peak - 1 - open) / 2;
   }
   return best.peak < before;

@@ -17,8 +17,8 @@
 
 namespace tw::planner {
 
-// Replaces `best` by a packing with a lower peak, as close to `goal` as `work` steps of the search allow.
-// Returns whether it did.
-bool tighten(const Problem& problem, Layout& best, int64_t goal, int64_t work);
+// Replaces `best` by a packing with a lower peak, as close to `goal` as `work` steps of the search allow, of
+// which the goal itself gets `goal_share`. Returns whether it did.
+bool tighten(const Problem& problem, Layout& best, int64_t goal, int64_t work, double goal_share);
 
 }  // namespace tw::planner

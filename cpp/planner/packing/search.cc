@@ -45,11 +45,13 @@ Search::Search(const Problem& problem) : problem_(problem), items_(problem.items
   layout_.offsets.resize(count);
 }
 
-Verdict Search::run(int64_t capacity, std::span<const int32_t> rank, Focus focus, int64_t failures) {
+Verdict Search::run(int64_t capacity, std::span<const int32_t> rank, Focus focus, int64_t failures,
+                    int64_t work) {
   capacity_ = capacity;
   rank_ = rank;
   focus_ = focus;
   failures_left_ = failures;
+  end_of_work_ = work_ + work;
   undo_.clear();
   blame_.assign(items_.size(), 0);
   for (auto* cells : {&state_, &bottom_, &bound_, &limit_, &support_, &rest_, &floor_, &free_, &cross_}) {
@@ -63,7 +65,7 @@ Verdict Search::run(int64_t capacity, std::span<const int32_t> rank, Focus focus
     }
   }
   if (problem_.lower_bound > capacity) return Verdict::kDoesNotFit;
-  if (!solve(0, problem_.sections)) return failures_left_ > 0 ? Verdict::kDoesNotFit : Verdict::kGaveUp;
+  if (!solve(0, problem_.sections)) return gives_up() ? Verdict::kGaveUp : Verdict::kDoesNotFit;
   layout_.peak = 0;
   for (size_t i = 0; i < items_.size(); ++i) {
     layout_.peak = std::max(layout_.peak, layout_.offsets[i] + items_[i].size);
@@ -91,7 +93,7 @@ bool Search::solve(int32_t low, int32_t high) {
 }
 
 bool Search::solve_part(int32_t low, int32_t high) {
-  if (failures_left_ <= 0) return false;
+  if (gives_up()) return false;
   const int32_t item = choose(low, high);
   failures_left_ -= item < 0;
   if (item < 0) return false;  // all that is left is deferred

@@ -39,8 +39,9 @@ class Search {
  public:
   explicit Search(const Problem& problem);  // without fixed items
 
-  // rank[item] is its place in the order. Gives up after so many branches that failed at once.
-  Verdict run(int64_t capacity, std::span<const int32_t> rank, Focus focus, int64_t failures);
+  // rank[item] is its place in the order. Gives up after so many branches that failed
+  // at once, or so many steps of work.
+  Verdict run(int64_t capacity, std::span<const int32_t> rank, Focus focus, int64_t failures, int64_t work);
   const Layout& layout() const { return layout_; }  // after kFits
   // How often an item was not placed yet when its section ended a branch of the last run.
   const std::vector<int64_t>& blame() const { return blame_; }
@@ -53,6 +54,7 @@ class Search {
     int64_t value;
   };
 
+  bool gives_up() const { return failures_left_ <= 0 || work_ >= end_of_work_; }
   bool solve(int32_t low, int32_t high);
   bool solve_part(int32_t low, int32_t high);
   bool branch(int32_t item, bool defers, int32_t low, int32_t high);
@@ -110,7 +112,7 @@ class Search {
 
   std::span<const int32_t> rank_;
   Focus focus_ = Focus::kLowest;
-  int64_t capacity_ = 0, work_ = 0, failures_left_ = 0;
+  int64_t capacity_ = 0, work_ = 0, failures_left_ = 0, end_of_work_ = 0;
   Layout layout_;
 };
 

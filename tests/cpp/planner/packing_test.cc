@@ -137,6 +137,16 @@ TEST(the_search_puts_a_cut_rectangle_together_again) {
   CHECK_GT(beyond_greedy, 5);
 }
 
+TEST(a_search_that_gives_up_keeps_the_best_it_has_seen) {
+  Random random(9);
+  const auto blocks = cut_blocks(random, 400, 300, 1000000);
+  const int64_t fast = checked(blocks, Effort::kFast).peak_bytes;
+  const Packing packing = pack(blocks, {.effort = Effort::kSearch, .budget = 0.01});
+  check_packing(blocks, packing.offsets);
+  CHECK_GT(packing.peak_bytes, packing.lower_bound_bytes);  // it did give up
+  CHECK_LE(packing.peak_bytes, fast);
+}
+
 TEST(nested_lifetimes_are_packed_perfectly) {
   std::vector<Block> blocks;
   for (int32_t i = 0; i < 1000; ++i) {
