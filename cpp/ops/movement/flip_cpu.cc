@@ -77,8 +77,13 @@ void triangle(const Operand& x, const Operand& out, Limits limits) {
   });
 }
 
+// The diagonal, limited to the nearest ones outside the matrix: they select the same.
+int64_t diagonal_within(KernelContext& k) {
+  return std::clamp<int64_t>(k.attrs<TriangleAttrs>().diagonal, -k.out().size(-2) - 1, k.out().size(-1) + 1);
+}
+
 void tril_kernel(KernelContext& k) {
-  int64_t diagonal = k.attrs<TriangleAttrs>().diagonal, columns = k.out().size(-1);
+  int64_t diagonal = diagonal_within(k), columns = k.out().size(-1);
   dispatch_bytes(k.out().dtype, [&]<class T>() {
     triangle<T>(k.in(0), k.out(), [=](int64_t row) {
       return std::pair<int64_t, int64_t>(0, std::clamp<int64_t>(row + diagonal + 1, 0, columns));
@@ -87,7 +92,7 @@ void tril_kernel(KernelContext& k) {
 }
 
 void triu_kernel(KernelContext& k) {
-  int64_t diagonal = k.attrs<TriangleAttrs>().diagonal, columns = k.out().size(-1);
+  int64_t diagonal = diagonal_within(k), columns = k.out().size(-1);
   dispatch_bytes(k.out().dtype, [&]<class T>() {
     triangle<T>(k.in(0), k.out(), [=](int64_t row) {
       return std::pair<int64_t, int64_t>(std::clamp<int64_t>(row + diagonal, 0, columns), columns);

@@ -72,3 +72,9 @@ def test_negative_pads_crop():
 def test_pads_that_do_not_fit_are_refused(pad, mode):
     with pytest.raises((ValueError, RuntimeError), match="pad"):
         tw.nn.functional.pad(tw.ones(1, 3), pad, mode=mode)
+
+
+def test_diagonals_far_outside_select_all_or_nothing():
+    x, far = tw.ones(2, 3), 2**63 - 1
+    assert tw.triu(x, far).sum().item() == 0 and tw.tril(x, far).sum().item() == 6
+    assert tw.triu(x, -far).sum().item() == 6 and tw.tril(x, -far).sum().item() == 0
