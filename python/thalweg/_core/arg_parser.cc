@@ -303,12 +303,14 @@ void ParsedCall::convert(size_t index, PyObject* object) {
 PyObject* ParsedCall::lift(size_t index, PyObject* object) {
   const ir::Param& param = def_.schema.params[index];
   using Kind = ir::AttrKind;
-  bool number =
-      param.attr_kind == Kind::kInt || param.attr_kind == Kind::kFloat || param.attr_kind == Kind::kScalar;
-  bool list = param.attr_kind == Kind::kIntList || param.attr_kind == Kind::kFloatList;
+  // Inference may look at ints, so those of ops that have results are read, and guarded, instead.
+  bool ints = def_.mutated_params != 0;
+  bool number = param.attr_kind == Kind::kFloat || param.attr_kind == Kind::kScalar ||
+                (param.attr_kind == Kind::kInt && ints);
+  bool list = param.attr_kind == Kind::kFloatList || (param.attr_kind == Kind::kIntList && ints);
   auto value_of = [&](PyObject* traced, int item) -> PyObject* {
     // An op that is expanded would lose the number on the way: it is read, and guarded, instead.
-    if (!eager::has_kernel(def_)) return PyNumber_Float(traced);
+    if (!eager::has_kernel(def_)) return PyObject_CallMethod(traced, "_fixed", nullptr);
     Scalar now;
     lifted_.push_back({static_cast<int>(index), item, traced_number(traced, &now)});
     return now.is_integral() ? PyLong_FromLongLong(now.to_int()) : PyFloat_FromDouble(now.to_double());

@@ -40,6 +40,21 @@ class _Program:
             return None
         return numbers if self._conditions(numbers) == self._outcomes else None
 
+    def why_not(self) -> str:
+        """Why `read` returned None."""
+        if reason := self.trace.what_changed():
+            return reason
+        if not self.step.valid():
+            return "a parameter's requires_grad, whether a .grad is there, or the memory of a variable has changed"
+        numbers = [container.get(key) for container, key in self.trace.places]
+        for number, name in zip(numbers, self.trace.place_names):
+            if type(number) not in (int, float):
+                return f"{name} was a number, and is {number!r}"
+        for (source, before), now in zip(self.trace.guards.items(), self._conditions(numbers)):
+            if before != now:
+                return f"{self.trace.describe(source)} was {before}, and is {now}"
+        return "an older program of the same kind was dropped from the cache"
+
     def run(self, tensors: list, numbers: list) -> Any:
         if self.gradient and modes.is_grad_enabled():
             results: list = []
@@ -106,10 +121,12 @@ class Compiled:
     Made by `tw.jit`. Attributes: `__wrapped__`, the function.
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable, name: str | None = None) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._programs: dict[Any, list[_Program]] = {}
+        self._name = str(name or getattr(function, "__name__", type(function).__name__))
+        self._programs: dict[Any, list[_Program]] = {}  # by key; the one used last comes last
+        self._reasons: list[str] = []  # of each trace
         self.trace_count = 0
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -122,22 +139,64 @@ class Compiled:
         tree = flatten((args, kwargs), tensors)
         tensors = [tensor if _native.is_dense(tensor) else tensor.contiguous() for tensor in tensors]
         key = (key_of(tree), tuple((t.dtype, t.shape, t.stride(), t.requires_grad) for t in tensors), modes.state())
-        known = self._programs.setdefault(key, [])
+        known = self._find(key)
         for i, program in enumerate(known):
             numbers = program.read()
             if numbers is not None:
                 if i:
                     known.insert(0, known.pop(i))
                 return program.run(tensors, numbers)
+        self._reasons.append(self._reason(key, known))
         program = self._trace(tree, tensors)
-        if not (program.step.made_state or program.trace.made_state):
+        if program.step.made_state or program.trace.made_state:
+            self._reasons[-1] += "; it made state that later calls find, so the next call is traced too"
+        else:
             known.insert(0, program)
             del known[_CACHE_SIZE:]
         return program.run(tensors, [container[key] for container, key in program.trace.places])
 
+    def _find(self, key: Any) -> list[_Program]:
+        """The programs for a key. The keys used last are kept."""
+        try:
+            known = self._programs.pop(key, None)
+        except TypeError:
+            raise TypeError(
+                f"{self._name}: arguments of a compiled function are tensors, and values that can be keys of a dict, "
+                f"in lists, tuples, dicts and dataclasses; got {key[0]}"
+            ) from None
+        self._programs[key] = [] if known is None else known
+        while len(self._programs) > _CACHE_SIZE:
+            del self._programs[next(iter(self._programs))]
+        return self._programs[key]
+
+    def _reason(self, key: Any, known: list[_Program]) -> str:
+        """Why a call is traced."""
+        if known:
+            return known[0].why_not()
+        others = [other for other, programs in self._programs.items() if programs and other != key]
+        if not others:
+            return "it is the first call, or the one after a call that made state"
+        (tree, tensors, mode), (new_tree, new_tensors, new_mode) = others[-1], key
+        if tree != new_tree:
+            return "arguments that are no tensors differ, or their structure does"
+        if mode != new_mode:
+            return f"grad mode, inference mode and autocast were {mode}, and are {new_mode}"
+        names = ("dtype", "shape", "strides", "requires_grad")
+        return "; ".join(
+            f"{name} of tensor {i} was {old}, and is {new}"
+            for i, (before, now) in enumerate(zip(tensors, new_tensors))
+            for name, old, new in zip(names, before, now)
+            if old != new
+        )
+
+    def explain(self) -> str:
+        """Says for each trace why it was made, one a line."""
+        lines = (f"trace {i}: {reason}" for i, reason in enumerate(self._reasons))
+        return "\n".join([f"{self._name}: {self.trace_count} traces", *lines])
+
     def _trace(self, tree: Any, tensors: list) -> _Program:
         self.trace_count += 1
-        trace = Trace(self._function.__name__)
+        trace = Trace(self._name)
         symbolic = [trace.tracer.add_input(f"argument {i}", tensor) for i, tensor in enumerate(tensors)]
         args, kwargs = unflatten(tree, symbolic)
         results: list = []
@@ -197,3 +256,21 @@ def jit(function: Callable | None = None) -> Any:
     if function is None:
         return jit
     return Compiled(function)
+
+
+def explain(function: Compiled) -> str:
+    """Says for each trace of a compiled function why it was made; it is `tw.jit.explain`.
+
+    >>> import thalweg as tw
+    >>> f = tw.jit(lambda x: x + 1)
+    >>> f(tw.ones(2)), f(tw.ones(2, dtype=tw.float64))
+    (tensor([2., 2.]), tensor([2., 2.], dtype=thalweg.float64))
+    >>> print(tw.jit.explain(f).splitlines()[-1])
+    trace 1: dtype of tensor 0 was thalweg.float32, and is thalweg.float64
+    """
+    if not isinstance(function, Compiled):
+        raise TypeError(f"explain: a function made by tw.jit is wanted, got {type(function).__name__}")
+    return function.explain()
+
+
+jit.explain = explain  # type: ignore[attr-defined]

@@ -46,6 +46,10 @@ class Number:
         self.trace.guard(form.format(self.text), value)
         return value
 
+    def _fixed(self) -> float:
+        """The value itself, for an op that cannot take it anew in every call."""
+        return self._read("{}", self.value)
+
     def __neg__(self) -> Number:
         return Number(self.trace, f"(-{self.text})", -self.value)
 

@@ -33,6 +33,8 @@ class Trace:
         self._graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other
         self._optimizers: list[tuple] = []  # (optimizer, its state, its groups, the state's keys)
+        self._filled: list[int] = []  # of each: how many parameters had a state when the trace began
+        self._entries: list[int] = []  # and how many entries there were when it ended
         self._lifted: list[tuple[Any, dict]] = []  # (container, what it held)
         self._own_text: dict[tuple[int, Any], str] = {}  # (id of container, key) → source of the number there
         self._names: dict[int, str] = {}  # paths of modules
@@ -66,6 +68,7 @@ class Trace:
         if any(known is optimizer for known, *_ in self._optimizers):
             return
         self._optimizers.append((optimizer, optimizer.state, optimizer.param_groups, set(optimizer.state)))
+        self._filled.append(_filled(optimizer.state))
         name = type(optimizer).__name__
         for i, group in enumerate(optimizer.param_groups):
             self.lift(group, f"{name}.param_groups[{i}]")
@@ -84,10 +87,10 @@ class Trace:
         if context.current is not self:
             raise RuntimeError(f"the number {number} of a traced function is used after its trace has ended")
         if number.text not in self._graph_numbers:
-            self._graph_numbers[number.text] = self.tracer.add_number(self._describe(number.text))
+            self._graph_numbers[number.text] = self.tracer.add_number(self.describe(number.text))
         return self._graph_numbers[number.text]
 
-    def _describe(self, text: str) -> str:
+    def describe(self, text: str) -> str:
         return re.sub(r"\br\[(\d+)\]", lambda match: self.place_names[int(match[1])], text)
 
     def guard(self, source: str, outcome: Any) -> None:
@@ -95,7 +98,11 @@ class Trace:
         self.guards[source] = outcome
 
     def _restore_numbers(self) -> None:
-        self.made_state = any(len(state) != len(keys) for _, state, _, keys in self._optimizers)
+        # Empty entries come for parameters that need no state.
+        self.made_state = any(
+            _filled(state) != filled for (_, state, *_), filled in zip(self._optimizers, self._filled)
+        )
+        self._entries = [len(state) for _, state, *_ in self._optimizers]
         lifted = {id(container) for container, _ in self._lifted}
         for _, states, _, _ in self._optimizers:
             self._lifted += [(state, {}) for state in states.values() if id(state) not in lifted]
@@ -138,7 +145,30 @@ class Trace:
             all(container.get(key, self) == value for container, key, value in self.same)
             and all(module.training == training for module, training in self.modules.values())
             and all(
-                optimizer.state is state and optimizer.param_groups is groups and len(state) == len(keys)
-                for optimizer, state, groups, keys in self._optimizers
+                _keeps(o, state, groups, entries)
+                for (o, state, groups, _), entries in zip(self._optimizers, self._entries)
             )
         )
+
+    def what_changed(self) -> str:
+        """Why the trace does not hold; empty where it does."""
+        for container, key, value in self.same:
+            if container.get(key, self) != value:
+                return f"option {key!r} was {value!r}, and is {container.get(key)!r}"
+        for module, training in self.modules.values():
+            if module.training != training:
+                return f"training of a {type(module).__name__} was {training}, and is {module.training}"
+        for (optimizer, state, groups, _), entries in zip(self._optimizers, self._entries):
+            if not _keeps(optimizer, state, groups, entries):
+                return f"{type(optimizer).__name__} has other groups or other state than before"
+        return ""
+
+
+def _filled(state: dict) -> int:
+    """How many parameters have a state."""
+    return sum(1 for entry in state.values() if entry)
+
+
+def _keeps(optimizer: Any, state: Any, groups: Any, entries: int) -> bool:
+    """Whether an optimizer keeps its numbers where they were found."""
+    return optimizer.state is state and optimizer.param_groups is groups and len(state) == entries

@@ -247,3 +247,60 @@ def test_a_failed_run_names_the_op_and_the_next_works():
     with pytest.raises(IndexError, match="index"):
         f(tw.tensor([0, 9]))
     assert f(tw.tensor([1, 1])).tolist() == [1, 1]
+
+
+def test_explain_says_why_each_trace_was_made():
+    layer = nn.Dropout(0.5)
+    optimizer = tw.optim.SGD([nn.Parameter(tw.ones(2))], lr=0.5, momentum=0)
+
+    @tw.jit
+    def f(x, name):
+        (optimizer.param_groups[0]["params"][0] * layer(x)).sum().backward()
+        optimizer.step()
+
+    x = tw.ones(2)
+    f(x, "a"), f(x, "b"), f(tw.ones(1), "b")
+    layer.eval()
+    f(tw.ones(1), "b")
+    optimizer.param_groups[0]["maximize"] = True
+    f(tw.ones(1), "b")
+    text = tw.jit.explain(f)
+    for part in (
+        "first call",
+        "no tensors differ",
+        "shape of tensor 0",
+        "training of a Dropout was True",
+        "'maximize'",
+    ):
+        assert part in text, text
+    with pytest.raises(TypeError, match="tw.jit"):
+        tw.jit.explain(len)
+
+
+def test_the_cache_is_bounded_and_arguments_must_be_keys():
+    f = tw.jit(lambda x, n: x * n)
+    for n in range(40):
+        assert f(tw.ones(1), n).item() == n
+    assert len(f.programs()) <= 16 and f(tw.ones(1), 39).item() == 39 and f.trace_count == 40
+    with pytest.raises(TypeError, match="keys of a dict"):
+        f(tw.ones(1), {1, 2})
+
+
+def test_ints_that_decide_sizes_are_guarded():
+    counter = {"count": 1}
+
+    class Counting(tw.optim.SGD):
+        def step(self):
+            group = self.param_groups[0]
+            group["count"] += 1
+            counter["sum"] = tw.arange(6.0).narrow(0, 0, group["count"]).sum()
+
+    optimizer = Counting([nn.Parameter(tw.ones(1))], lr=1.0)
+    optimizer.param_groups[0]["count"] = 0
+
+    @tw.jit
+    def f():
+        optimizer.step()
+        return counter["sum"]
+
+    assert [f().item() for _ in range(4)] == [0, 1, 3, 6]
