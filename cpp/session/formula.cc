@@ -123,9 +123,11 @@ class Evaluator {
     if (take("True")) return true;
     if (take("False")) return false;
     if (take("(")) return parenthesis(depth);
-    bool negative = take("-");
-    if (negative && at_ < text_.size() && (text_[at_] == 'r' || text_[at_] == '('))
+    bool negative = at_ + 1 < text_.size() && text_[at_] == '-';
+    if (negative && text_[at_ + 1] != '.' && !(text_[at_ + 1] >= '0' && text_[at_ + 1] <= '9')) {
+      at_++;
       return negated(operand(depth + 1));
+    }
     return literal(negative);
   }
 
@@ -177,28 +179,24 @@ class Evaluator {
   }
 
   Scalar literal(bool negative) {
-    size_t end = at_;
+    size_t start = at_ + negative, end = start;
     auto in_number = [&](char c) {
-      bool sign = (c == '+' || c == '-') && end > at_ && text_[end - 1] == 'e';
+      bool sign = (c == '+' || c == '-') && end > start && text_[end - 1] == 'e';
       return sign || (c >= '0' && c <= '9') || c == '.' || c == 'e';
     };
     while (end < text_.size() && in_number(text_[end])) end++;
     std::string_view text = text_.substr(at_, end - at_);
-    if (text.find_first_of(".e") == std::string_view::npos) {
-      int64_t value = 0;
-      parse(text, value);
-      return negative ? -value : value;
-    }
-    double value = 0;
-    parse(text, value);
-    return negative ? -value : value;
+    if (text.find_first_of(".e") == std::string_view::npos) return parse<int64_t>(text);
+    return parse<double>(text);
   }
 
   template <class T>
-  void parse(std::string_view text, T& value) {
+  T parse(std::string_view text) {
+    T value = 0;
     auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || error != std::errc() || stop != text.data() + text.size()) fail("a number");
     at_ += text.size();
+    return value;
   }
 
   std::string_view text_;

@@ -3,6 +3,7 @@
 
 #include "ir/graph_text.h"
 #include "native.h"
+#include "session/formula.h"
 #include "session/loaded_program.h"
 
 namespace tw::py {
@@ -74,6 +75,11 @@ void bind_archive(pb::module_& m) {
   m.def("finish_trace", &session::finish_trace);
   m.def("trace_keeps_tensors", [](eager::Tracer& tracer) { return !tracer.escaped().empty(); });
   m.def("save_archive", save);
+  m.def("evaluate_formula", [](const std::string& formula, const pb::list& numbers) {
+    std::vector<Scalar> values;
+    for (pb::handle number : numbers) values.push_back(number_of(number));
+    return object_of(session::evaluate_formula(formula, values));
+  });
 
   pb::class_<session::LoadedProgram>(m, "LoadedProgram", "A saved graph that runs again.")
       .def(pb::init(&session::LoadedProgram::load))
