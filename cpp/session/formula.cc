@@ -156,8 +156,8 @@ class Evaluator {
     expect(")", "\")\"");
     if (name == "bool(") return a.to_bool();
     if (name == "float(") return a.to_double();
-    if (name == "abs(")
-      return (a.is_integral() ? a.to_int() < 0 : std::signbit(a.to_double())) ? negated(a) : a;
+    if (name == "abs(" && !a.is_integral()) return std::abs(a.to_double());
+    if (name == "abs(") return a.to_int() < 0 ? negated(a) : Scalar(a.to_int());
     TW_CHECK(a.is_integral() || std::abs(a.to_double()) < 9e18, kValue, "formula: an integer beyond 64 bits");
     return a.to_int();
   }
