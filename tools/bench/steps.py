@@ -13,9 +13,13 @@ CHECKED_STEPS = 3  # before anything is timed, the losses of this many steps mus
 
 
 def training_step(
-    fw: Framework, model_file: ModuleType, layout: str | None = None, precision: str = "highest"
+    fw: Framework,
+    model_file: ModuleType,
+    layout: str | None = None,
+    precision: str = "highest",
+    static: bool = False,
 ) -> Callable[[], Any]:
-    """A call that makes one step and returns the loss; `layout` names a memory format."""
+    """A call that makes one step and returns the loss; `layout` names a memory format, `static` compiles the step."""
     model = fw.load(model_file.build(fw))
     x, y = model_file.batch(fw)
     if layout:
@@ -23,12 +27,18 @@ def training_step(
         model, x = model.to(memory_format=form), x.to(memory_format=form)
     optimizer = model_file.optimizer(fw, model)
 
-    def step() -> Any:
-        fw.module.set_float32_matmul_precision(precision)
+    def learn(x: Any, y: Any) -> Any:
         optimizer.zero_grad(set_to_none=True)
         loss = model_file.loss(fw, model, x, y)
         loss.backward()
         optimizer.step()
+        return loss
+
+    run = fw.module.jit(learn) if static else learn
+
+    def step() -> Any:
+        fw.module.set_float32_matmul_precision(precision)
+        loss = run(x, y)
         fw.module.set_float32_matmul_precision("highest")
         return loss
 
@@ -36,7 +46,7 @@ def training_step(
 
 
 def _contenders(
-    model_file: ModuleType, layouts: Sequence[str], precision: str
+    model_file: ModuleType, layouts: Sequence[str], precision: str, static: bool
 ) -> Callable[[Context], Sequence[Contender]]:
     our_layout = layouts[-1] if layouts else None
 
@@ -45,7 +55,8 @@ def _contenders(
         losses = []
 
         def start(fw: Framework) -> Callable[[], Any]:
-            step = training_step(fw, model_file, our_layout if fw is ours_fw else None, precision)
+            mine = fw is ours_fw
+            step = training_step(fw, model_file, our_layout if mine else None, precision, static and mine)
             losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
             return step
 
@@ -60,12 +71,17 @@ def _contenders(
 
 
 def _row(
-    name: str, target: float, model_file: ModuleType, layouts: Sequence[str] = (), precision: str = "highest"
+    name: str,
+    target: float,
+    model_file: ModuleType,
+    layouts: Sequence[str] = (),
+    precision: str = "highest",
+    static: bool = False,
 ) -> Row:
     return Row(
         name,
         target,
-        _contenders(model_file, layouts, precision),
+        _contenders(model_file, layouts, precision, static),
         floor=lambda machine: machine.flops(model_file.FLOPS),
         floor_text="its products and convolutions at BLAS's speed",
     )
@@ -76,4 +92,7 @@ ROWS = [
     _row("GPT step, 6 layers, width 384, 8x256 tokens, AdamW", 0.85, gpt),
     _row("GPT step, float32 products at precision high", 0.85, gpt, precision="high"),
     _row("ResNet-18 step, 32x32, batch 32, SGD", 0.9, resnet, ["channels_last"]),
+    _row("static program: MLP step", 0.8, mlp, static=True),
+    _row("static program: GPT step", 0.8, gpt, static=True),
+    _row("static program: ResNet-18 step", 0.75, resnet, ["channels_last"], static=True),
 ]
