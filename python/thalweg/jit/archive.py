@@ -12,9 +12,10 @@ from typing import Any
 
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
-from thalweg.autograd.modes import no_grad
+from thalweg.autograd.modes import set_grad_enabled
 from thalweg.io.files import replacing
 from thalweg.jit import context
+from thalweg.jit.function import Compiled
 from thalweg.jit.numbers import repr_number
 from thalweg.jit.structure import decode, encode, replace_tensors
 from thalweg.jit.trace import Trace
@@ -27,7 +28,8 @@ def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, 
 
     Args:
         path: of the file, a safetensors file whose metadata hold the graph.
-        function: a module, a function or one made by `tw.jit`. It is traced without gradients, unless it enables them.
+        function: a module, a function, one made by `tw.jit`, or an `nn.Graph`, whose schedules are left out. It is
+            traced without gradients, unless it enables them, as an `nn.Graph` with an optimizer does.
         example_args, kwargs: arguments of the call. Its tensors become the inputs of the graph, in their order, with
             their dtypes and shapes; other values become constants.
 
@@ -66,7 +68,7 @@ def _name_of(function: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _trace(trace: Trace, function: Callable, args: tuple, kwargs: dict, names: list[str]) -> Any:
+def _trace(trace: Trace, function: Any, args: tuple, kwargs: dict, names: list[str]) -> Any:
     """Records the call; returns the structure of its results, whose names it appends."""
     taken: dict[str, int] = {}
 
@@ -79,8 +81,11 @@ def _trace(trace: Trace, function: Callable, args: tuple, kwargs: dict, names: l
     args = tuple(replace_tensors(arg, word, add_input) for arg, word in zip(args, words))
     kwargs = {word: replace_tensors(arg, word, add_input) for word, arg in kwargs.items()}
     results: list[Tensor] = []
-    with trace, no_grad():
-        structure = encode(function(*args, **kwargs), "", results, names)
+    call, trains = function, False
+    if isinstance(getattr(function, "_compiled", None), Compiled):  # an nn.Graph
+        call, trains = function._compiled, function.training
+    with trace, set_grad_enabled(trains):
+        structure = encode(call(*args, **kwargs), "", results, names)
     if trace.made_state:
         raise ValueError("save_graph: the call makes new state, as the first step of an optimizer does: call it before")
     for i, name in enumerate(taken):
@@ -99,7 +104,7 @@ def _forget_new_state(trace: Trace) -> None:
 
 def _argument_names(function: Any, args: tuple) -> list[str]:
     """A name for each positional argument: that of the parameter, where it can be told."""
-    called = function.forward if hasattr(function, "forward") else function
+    called = getattr(function, "forward", None) or getattr(function, "build", None) or function
     try:
         parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):

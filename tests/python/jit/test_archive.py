@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,56 @@ def test_a_training_step_goes_on_with_its_optimizer(path):
         assert same(graph(x, y, lr=lr), step(x, y))
     assert graph.numbers["lr"] == 0.1
     assert same(graph.variables["Linear.weight"], models[0].weight.detach())
+
+
+def test_a_graph_class_trains_on(path):
+    class Fit(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = nn.Linear(2, 1)
+            optimizer = tw.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+            self.add_optimizer(optimizer, lr_sch=tw.optim.lr_scheduler.StepLR(optimizer, 1, 0.5))
+
+        def build(self, x, y):
+            loss = nn.functional.mse_loss(self.model(x), y)
+            loss.backward()
+            return loss
+
+    fit, x, y = Fit(), tw.randn(8, 2), tw.randn(8, 1)
+    fit(x, y)
+    tw.save_graph(path, fit, x, y)
+    graph = tw.load_graph(path)
+    assert list(graph.inputs) == ["x", "y"] and graph.numbers["lr"] == 0.05  # saving is no step of the schedule
+    assert [graph(x, y, lr=0.1 / 2**i).item() for i in range(1, 5)] == [fit(x, y).item() for _ in range(1, 5)]
+
+
+def test_functions_made_by_jit(path):
+    class Layer(nn.Module):
+        @tw.jit
+        def forward(self, x):
+            return x * 3
+
+    compiled, x = tw.jit(lambda x: x * 3), tw.ones(2)
+    compiled(x)
+    for function in (compiled, Layer(), Layer().forward):
+        tw.save_graph(path, function, x)
+        graph = tw.load_graph(path)
+        assert list(graph.inputs) == ["x"] and graph(x).tolist() == [3, 3]
+
+
+def test_threads_share_one_graph(path):
+    count = tw.zeros((), dtype=tw.int64)
+
+    def f(x):
+        count.add_(1)
+        return x * 2
+
+    tw.save_graph(path, f, tw.ones(1000))
+    graph = tw.load_graph(path)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda i: graph(tw.full((1000,), float(i))), range(100)))
+    assert all((result == 2 * i).all() for i, result in enumerate(results))
+    assert graph.variables["variable0"].item() == 100 and count.item() == 0
 
 
 def test_numbers_that_change_the_program_are_refused(path):
