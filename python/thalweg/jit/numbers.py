@@ -87,7 +87,7 @@ def repr_number(value: float) -> str:
     """Python source of a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    return repr(value)
+    return f"({value!r})" if math.copysign(1, value) < 0 else repr(value)  # as a base of a power
 
 
 _OPERATORS = {
