@@ -121,6 +121,7 @@ asan-python: $(VENV)/stamp-build
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	  $(PYTHON) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools $(ARGS)
 
+nightly: export HYPOTHESIS_PROFILE = explore
 nightly: lint check-ops test conformance sanitize asan-python wheel
 
 # A clean virtual environment gets the repaired wheel and nothing of the build.
