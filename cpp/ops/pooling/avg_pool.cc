@@ -54,8 +54,8 @@ void avg_pool_backward_grad(GradContext& c) {
 // A mean over everything spreads as a view: what reads it keeps the order of its other inputs.
 void adaptive_grad(GradContext& c) {
   const Dims& sizes = c.input_meta(0).sizes;
-  if (c.grad()->count() == sizes[0] * sizes[1] && is_float(c.grad()->dtype)) {
-    auto count = static_cast<double>(numel(sizes) / std::max<int64_t>(1, sizes[0] * sizes[1]));
+  if (numel(spatial_of(c.grad()->sizes)) == 1 && is_float(c.grad()->dtype)) {
+    auto count = static_cast<double>(numel(spatial_of(sizes)));
     return c.set(0, op<"expand">(op<"true_divide">(c.grad(), count), sizes));
   }
   c.set(0, op<"adaptive_avg_pool_backward">(c.grad(), spatial_of(c.input_meta(0).sizes)));

@@ -40,6 +40,14 @@ def test_what_the_mean_divides_by():
     assert F["avg_pool1d"](tw.tensor([[1.0, 2.0, 3.0]]), 2, ceil_mode=True).tolist() == [[1.5, 3.0]]
 
 
+def test_gradients_of_adaptive_pools_of_empty_batches_and_of_whole_planes():
+    for shape, size in (((0, 2, 7), 5), ((0, 2, 7), 1), ((3, 2, 7), 1)):
+        x = tw.ones(*shape, requires_grad=True)
+        (grad,) = tw.autograd.grad(F["adaptive_avg_pool1d"](x, size).sum(), x)
+        assert grad.shape == x.shape
+        np.testing.assert_allclose(grad.sum().item(), size * shape[0] * shape[1], rtol=1e-6)
+
+
 def test_adaptive_avg_pool():
     check(F["adaptive_avg_pool1d"], adaptive, [sample((2, 3, 7), 3), sample((1, 2, 3), 5)])
     check(F["adaptive_avg_pool2d"], adaptive, [sample((2, 2, 5, 6), 4)])
