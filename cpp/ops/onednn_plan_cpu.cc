@@ -6,22 +6,9 @@
 
 #include "base/error.h"
 
-// oneDNN's own OpenMP run time; libdnnl brings it.
-extern "C" __attribute__((weak)) void omp_set_num_threads(int count);
-extern "C" __attribute__((weak)) int omp_get_max_threads();
-
 namespace tw::ops {
 
 using dnnl::memory;
-
-OneThread::OneThread() {
-  TW_CHECK(omp_set_num_threads && omp_get_max_threads, kInternal,
-           "convolution: the OpenMP run time of oneDNN was not found");
-  before_ = omp_get_max_threads();
-  omp_set_num_threads(1);
-}
-
-OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 const dnnl::engine& onednn_engine() {
   static const dnnl::engine instance(dnnl::engine::kind::cpu, 0);

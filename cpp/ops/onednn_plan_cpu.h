@@ -5,24 +5,14 @@
 #include <memory>
 #include <tuple>
 
+#include "device/cpu/one_thread.h"
 #include "ops/convolution_geometry.h"
 
 namespace tw::ops {
 
 enum class ConvDirection { kForward, kInput, kWeight };
 
-// oneDNN runs on this thread alone while this lives. OpenMP's count belongs to the thread, and to everybody
-// in the process who uses the same run time, as torch does: it is put back.
-class OneThread {
- public:
-  OneThread();
-  ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
+using device::OneThread;
 
 const dnnl::engine& onednn_engine();
 dnnl::stream& onednn_stream();  // of this thread

@@ -6,10 +6,6 @@
 
 #include "base/error.h"
 
-// oneDNN's own OpenMP run time; libdnnl brings it.
-extern "C" __attribute__((weak)) void omp_set_num_threads(int count);
-extern "C" __attribute__((weak)) int omp_get_max_threads();
-
 namespace tw::device {
 
 namespace {
@@ -27,15 +23,6 @@ Layout layout_of(const Matrix<float>& matrix, int64_t rows, int64_t columns) {
 }
 
 }  // namespace
-
-OneThread::OneThread() {
-  TW_CHECK(omp_set_num_threads && omp_get_max_threads, kInternal,
-           "the OpenMP run time of oneDNN was not found");
-  before_ = omp_get_max_threads();
-  omp_set_num_threads(1);
-}
-
-OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 void onednn_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta,
                  float* c, int64_t c_stride) {
