@@ -10,6 +10,9 @@ namespace tw::py {
 // The TensorApi that _tensor published.
 const TensorApi& tensor_api();
 
+// A Python bool, int or float.
+Scalar number_of(pybind11::handle object);
+
 void bind_registry(pybind11::module_& m);
 void bind_autograd(pybind11::module_& m);
 void bind_function(pybind11::module_& m);

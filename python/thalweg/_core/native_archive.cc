@@ -13,12 +13,6 @@ using eager::Tensor;
 
 namespace {
 
-Scalar number_of(pb::handle object) {
-  if (PyBool_Check(object.ptr())) return Scalar(object.cast<bool>());
-  if (PyLong_Check(object.ptr())) return Scalar(object.cast<int64_t>());
-  return Scalar(object.cast<double>());
-}
-
 pb::object object_of(const Scalar& number) {
   if (number.kind() == DTypeKind::kBool) return pb::bool_(number.to_bool());
   if (number.kind() == DTypeKind::kInt) return pb::int_(number.to_int());

@@ -13,13 +13,13 @@ namespace tw::py {
 namespace pb = pybind11;
 using eager::Tensor;
 
-namespace {
-
 Scalar number_of(pb::handle object) {
   if (PyBool_Check(object.ptr())) return Scalar(object.cast<bool>());
   if (PyLong_Check(object.ptr())) return Scalar(object.cast<int64_t>());
   return Scalar(object.cast<double>());
 }
+
+namespace {
 
 std::vector<Tensor> run(session::Step& step, const std::vector<Tensor>& inputs, const pb::list& numbers) {
   std::vector<Scalar> scalars;
