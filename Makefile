@@ -62,6 +62,8 @@ test-cpp: build
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
 
 test-python: build
+	$(BIN)/cmake -S . -B $(BUILD) -DTHALWEG_TOOLS=ON
+	$(BIN)/cmake --build $(BUILD) --target run_graph
 	$(BIN)/python -m pytest $(TESTS) --ignore=tests/conformance $(ARGS)
 
 test-doc: build

@@ -298,7 +298,10 @@ def test_a_page_of_ten_thousand_launches(tmp_path):
     assert large < 8 * small + 0.2 and large < 5  # linear would be 4
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs a browser that runs without a window: chromium")
+@pytest.mark.skipif(
+    BROWSER is None,
+    reason="the tests ask for no system packages, and this machine has neither chromium nor google-chrome",
+)
 def test_the_page_works_in_a_browser(tmp_path):
     _, step = train_step()
     plan = step.plan()
