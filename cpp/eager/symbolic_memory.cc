@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_order.h"
+
 namespace tw::eager {
 
 namespace {
@@ -27,6 +29,11 @@ class Emitting {
   ir::Emitter* before_;
 };
 
+// Reaches every element of memory of `count` elements, without gaps.
+bool covers(const ir::Geometry& geometry, int64_t count) {
+  return geometry.offset == 0 && numel(geometry.sizes) == count && is_dense(geometry.sizes, geometry.strides);
+}
+
 // The dims of a dense geometry from the slowest to the fastest.
 IntList memory_order(const ir::Geometry& geometry) {
   IntList order;
@@ -34,6 +41,16 @@ IntList memory_order(const ir::Geometry& geometry) {
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return geometry.strides[a] > geometry.strides[b]; });
   return order;
+}
+
+ir::Geometry in_order(const ir::Geometry& geometry, const IntList& order) {
+  ir::Geometry result;
+  result.offset = geometry.offset;
+  for (int64_t dim : order) {
+    result.sizes.push_back(geometry.sizes[dim]);
+    result.strides.push_back(geometry.strides[dim]);
+  }
+  return result;
 }
 
 IntList inverse(const IntList& order) {
@@ -49,6 +66,17 @@ void SymbolicMemory::define(const ir::Geometry& geometry, ir::Value value) {
   windows_.push_back({geometry, dtype, std::move(value), version_, -1, nullptr, nullptr});
 }
 
+ir::GraphRef SymbolicMemory::define_leaf(const ir::Geometry& geometry, DType dtype) {
+  bool permuted = !row_major(geometry);
+  IntList order = memory_order(geometry);
+  ir::Geometry ordered = permuted ? in_order(geometry, order) : geometry;
+  if (permuted) ordered.strides = contiguous_strides(ordered.sizes);  // those of dims of size 1 may be any
+  ir::GraphRef value = ir::make_graph_value(dtype, ordered.sizes);
+  define(ordered, value);
+  if (permuted) add_permute(inverse(order), geometry, dtype);
+  return value;
+}
+
 int SymbolicMemory::find(const ir::Geometry& geometry, DType dtype) const {
   for (size_t i = 0; i < windows_.size(); i++)
     if (windows_[i].dtype == dtype && same(windows_[i].geometry, geometry)) return static_cast<int>(i);
@@ -60,6 +88,14 @@ int SymbolicMemory::add_view(int parent, const ir::OpDef& def, const void* attrs
   windows_.push_back(
       {geometry, dtype, nullptr, -1, parent, &def, std::make_unique<ir::AttrBox>(def.attr_type, attrs)});
   return static_cast<int>(windows_.size()) - 1;
+}
+
+// Of the first window.
+int SymbolicMemory::add_permute(const IntList& dims, const ir::Geometry& geometry, DType dtype) {
+  static const ir::OpDef& permute = ir::registry().get("permute");
+  ir::AttrBox attrs(permute.attr_type, permute.defaults());
+  ir::write_attr(permute.schema.params[1].field, attrs.get(), dims, "permute", "dims");
+  return add_view(0, permute, attrs.get(), geometry, dtype);
 }
 
 void SymbolicMemory::derive(const ir::Geometry& from, DType from_dtype, const ir::OpDef& def,
@@ -75,19 +111,12 @@ int SymbolicMemory::find_or_derive(const ir::Geometry& geometry, DType dtype) {
   int whole = 0;
   if (!row_major(windows_[0].geometry)) {
     const ir::Geometry& base = windows_[0].geometry;
-    static const ir::OpDef& permute = ir::registry().get("permute");
     IntList order = memory_order(base);
-    ir::Geometry ordered;
-    for (int64_t dim : order)
-      ordered.sizes.push_back(base.sizes[dim]), ordered.strides.push_back(base.strides[dim]);
+    ir::Geometry ordered = in_order(base, order);
     TW_CHECK(row_major(ordered), kNotImplemented, "a traced function: a window of shape ", geometry.sizes,
              " on memory that is not dense (sizes ", base.sizes, ", strides ", base.strides, ")");
     whole = find(ordered, windows_[0].dtype);
-    if (whole < 0) {
-      ir::AttrBox attrs(permute.attr_type, permute.defaults());
-      ir::write_attr(permute.schema.params[1].field, attrs.get(), order, "permute", "dims");
-      whole = add_view(0, permute, attrs.get(), ordered, windows_[0].dtype);
-    }
+    if (whole < 0) whole = add_permute(order, ordered, windows_[0].dtype);
   }
   TW_CHECK(dtype == windows_[0].dtype, kNotImplemented, "a traced function: a window of dtype ", dtype,
            " on memory of dtype ", windows_[0].dtype);
@@ -123,8 +152,9 @@ void SymbolicMemory::write(const ir::Geometry& geometry, DType dtype, ir::Value 
     Emitting emitting(graph_);
     ir::Value whole = refresh(0);
     const ir::Geometry& base = windows_[0].geometry;
-    if (row_major(base) && row_major(geometry) && numel(base.sizes) == numel(geometry.sizes)) {
-      whole = ir::op<"reshape">(value, base.sizes);
+    if (row_major(base) && covers(geometry, numel(base.sizes))) {
+      whole = row_major(geometry) ? value : ir::op<"permute">(value, memory_order(geometry));
+      if (whole->sizes != base.sizes) whole = ir::op<"reshape">(whole, base.sizes);
     } else if (row_major(base)) {
       whole = ir::op<"window_write">(whole, value, geometry.strides, geometry.offset);
     } else {

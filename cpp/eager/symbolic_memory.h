@@ -22,6 +22,8 @@ class SymbolicMemory {
   bool written() const { return version_ > 0; }
   // The first window, which reaches every element that a later one may.
   void define(const ir::Geometry& geometry, ir::Value value);
+  // The same for a dense tensor of the outside; the value returned has its dims in the order of memory.
+  ir::GraphRef define_leaf(const ir::Geometry& geometry, DType dtype);
   // Records how a view op made a window from another one.
   void derive(const ir::Geometry& from, DType from_dtype, const ir::OpDef& def, const void* attrs,
               const ir::Geometry& geometry, DType dtype);
@@ -43,6 +45,7 @@ class SymbolicMemory {
     std::unique_ptr<ir::AttrBox> attrs;
   };
   int find(const ir::Geometry& geometry, DType dtype) const;
+  int add_permute(const IntList& dims, const ir::Geometry& geometry, DType dtype);
   int find_or_derive(const ir::Geometry& geometry, DType dtype);
   const ir::Value& refresh(int window);
   int add_view(int parent, const ir::OpDef& def, const void* attrs, const ir::Geometry& geometry,

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/memory_order.h"
 #include "base/philox.h"
 #include "eager/modes.h"
 
@@ -84,16 +85,16 @@ SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
   return memory;
 }
 
-// A tensor of the outside. Where it is a window on larger memory, the variable is that memory as a vector.
+// A tensor of the outside. The variable is its memory: in the order in which the dims lie there; as a vector
+// where the tensor is a window on larger memory.
 SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
   bool constant = host_filled_.count(tensor.storage.get());
   auto memory = std::make_unique<SymbolicMemory>(*graph_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
   ir::Geometry geometry = tensor.geometry();
-  bool whole = geometry.offset == 0 && tensor.contiguous && tensor.count() == count;
+  bool whole = geometry.offset == 0 && tensor.count() == count && is_dense(geometry.sizes, geometry.strides);
   if (!whole) geometry = {{count}, {1}, 0};
-  ir::GraphRef value = ir::make_graph_value(tensor.dtype, geometry.sizes);
-  memory->define(geometry, value);
+  ir::GraphRef value = memory->define_leaf(geometry, tensor.dtype);
   auto& leaves = constant ? graph_->constants : graph_->variables;
   auto& tensors = constant ? constants_ : variables_;
   leaves.push_back({cat(constant ? "constant" : "variable", leaves.size()), value});

@@ -62,8 +62,14 @@ class Walk {
     for (const ir::Assignment& assignment : graph_.assignments) {
       uses_[assignment.value.get()]++;
       assigned_.try_emplace(assignment.value.get(), assignment.variable);
+      // What it is a view of may lie in the variable, too.
+      for (const ir::Node* node = maker(assignment.value); node && node->def->view;
+           node = maker(node->inputs[0]))
+        if (!viewed_.try_emplace(node->inputs[0].get(), node).second) break;
     }
   }
+
+  static const ir::Node* maker(const ir::Value& value) { return ir::graph_value(value).node; }
 
   void place_leaves() {
     auto place_all = [&](std::vector<ir::Leaf>& leaves, SegmentKind kind) {
@@ -206,9 +212,20 @@ class Walk {
     if (pending_[place.buffer] > 0) return false;
     const Buffer& buffer = layout_.buffers[place.buffer];
     if (buffer.kind == SegmentKind::kArena) return true;
-    auto target = assigned_.find(&by);
-    return buffer.kind == SegmentKind::kVariable && committing_ && target != assigned_.end() &&
-           target->second == buffer.index;
+    return buffer.kind == SegmentKind::kVariable && committing_ && lands_in(buffer.index, by, place);
+  }
+
+  // Is `value` at `place`, or a view of it, what the variable is assigned, and where it lies?
+  bool lands_in(int variable, const ir::ValueImpl& value, Place place) const {
+    auto target = assigned_.find(&value);
+    if (target != assigned_.end() && target->second == variable) return same_place(place, variable);
+    auto view = viewed_.find(&value);
+    if (view == viewed_.end()) return false;
+    ir::Geometry geometry;
+    if (!window(*view->second, place, &geometry)) return false;
+    const ir::GraphValue& output = *view->second->outputs[0];
+    geometry.sizes = output.sizes;
+    return lands_in(variable, output, {place.buffer, place.root, output.dtype, geometry});
   }
 
   // An op that writes input `position`: where the old value is needed later, it works on a copy.
@@ -241,8 +258,10 @@ class Walk {
     }
     auto output = output_.find(&value);
     if (output != output_.end()) {
-      return at(add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, output->second),
-                value);
+      int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, output->second);
+      Place place = at(buffer, value);
+      place.geometry.strides = strides_of(step, value);
+      return place;
     }
     static const int window_write = ir::registry().get("window_write").id;
     for (size_t i = 0; i < step.inputs.size(); i++) {
@@ -314,6 +333,7 @@ class Walk {
   MemoryLayout layout_;
   std::unordered_map<const ir::ValueImpl*, int> uses_;  // in the whole graph
   std::unordered_map<const ir::ValueImpl*, int> output_, assigned_;
+  std::unordered_map<const ir::ValueImpl*, const ir::Node*> viewed_;  // the view that an assigned value is
   std::unordered_map<const ir::ValueImpl*, Place> places_;
   std::vector<int> pending_;  // uses of a buffer's values that are still to come
   std::vector<int> variable_buffers_;

@@ -8,7 +8,8 @@ namespace tw::planner {
 
 namespace {
 
-// Nodes that make an assigned value and whose results nobody but assignments and such nodes read.
+// Nodes that make an assigned value, or what it is a view of, and whose results nobody but assignments and
+// such nodes read.
 std::unordered_set<const ir::Node*> commit_nodes(const ir::Graph& graph) {
   std::unordered_set<const ir::ValueImpl*> read, assigned;
   for (const ir::Value& output : graph.outputs) read.insert(output.get());
@@ -23,6 +24,8 @@ std::unordered_set<const ir::Node*> commit_nodes(const ir::Graph& graph) {
     }
     if (assigns && !seen) {
       result.insert(&node);
+      if (!node.def->view) continue;
+      assigned.insert(node.inputs[0].get());
       continue;
     }
     for (const ir::Value& input : node.inputs)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "eager/result_order.h"
 #include "ir/graph_text.h"
 #include "session/formula.h"
 
@@ -53,6 +54,8 @@ std::vector<Tensor> LoadedProgram::run(std::span<const Tensor> inputs,
     updated[update.number] = evaluate_formula(update.formula, now);
   std::vector<Tensor> outputs = program_->run(tensors, numbers_.of_graph(now));
   numbers_.values = std::move(updated);
+  for (Tensor& output : outputs)
+    if (!output->contiguous) output = eager::row_major_copy(output);
   return outputs;
 }
 

@@ -12,9 +12,9 @@ class LoadedProgram {
   static std::unique_ptr<LoadedProgram> load(const std::string& path);
   LoadedProgram(const std::string& path, Archive archive);
 
-  // Runs once; returns the outputs of the graph. `numbers`, by name, stand in for the kept ones in this run.
-  // Throws kValue where an input has another dtype or shape than the saved graph's, and for unknown names.
-  // One call at a time.
+  // Runs once; returns the outputs of the graph, in row-major order. `numbers`, by name, stand in for the
+  // kept ones in this run. Throws kValue where an input has another dtype or shape than the saved graph's,
+  // and for unknown names. One call at a time.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs,
                                  std::span<const std::pair<std::string, Scalar>> numbers);
 

@@ -40,9 +40,22 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   variable_data_.resize(variables_.size());
   input_data_.resize(graph_->inputs.size());
   output_data_.resize(graph_->outputs.size());
+  find_output_strides();
 }
 
 Program::~Program() = default;
+
+// The plan says in which order the dims of an output lie: its value that owns the output's bytes.
+void Program::find_output_strides() {
+  for (const ir::Value& output : graph_->outputs)
+    output_strides_.push_back(contiguous_strides(output->sizes));
+  const plan::Plan& plan = executable_->plan();
+  for (const plan::Value& value : plan.values) {
+    if (value.segment < 0 || value.storage >= 0) continue;
+    const plan::Segment& segment = plan.segments[value.segment];
+    if (segment.kind == plan::SegmentKind::kOutput) output_strides_[segment.index] = value.strides;
+  }
+}
 
 void Program::fold_literals() {
   eager::TracerPause pause;
@@ -99,7 +112,10 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   std::vector<eager::Tensor> outputs;
   outputs.reserve(output_data_.size());
   for (size_t i = 0; i < output_data_.size(); i++) {
-    outputs.push_back(eager::empty(graph_->outputs[i]->sizes, graph_->outputs[i]->dtype));
+    const ir::ValueImpl& output = *graph_->outputs[i];
+    outputs.push_back(eager::empty(output.sizes, output.dtype));
+    if (output_strides_[i] != outputs[i]->strides)
+      outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
     output_data_[i] = outputs[i]->data();
   }
   PhiloxKey first = eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));

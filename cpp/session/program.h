@@ -30,17 +30,19 @@ class Program {
 
   ir::Graph& graph() { return *graph_; }
   const plan::Plan& plan() const { return executable_->plan(); }
+  const Dims& output_strides(int output) const { return output_strides_[output]; }
   int64_t arena_bytes() const { return executable_->arena_bytes(); }
   const std::vector<eager::Tensor>& variables() const { return variables_; }
 
  private:
   void fold_literals();
+  void find_output_strides();
   void* variable_data(size_t i) const;
 
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
   std::vector<size_t> variable_bytes_;
-  std::vector<Dims> input_strides_;
+  std::vector<Dims> input_strides_, output_strides_;
   std::unique_ptr<runtime::Executable> executable_;
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;

@@ -55,6 +55,8 @@ void Step::compile(eager::Tracer& tracer) {
   }
   tracer.commit();
   std::vector<Tensor> variables = tracer.variables(), constants = tracer.constants();
+  Split split;
+  std::vector<Tensor> read_variables, read_constants;
   if (differentiable()) {
     // Both halves are simplified as one: what backward can share with forward, it does.
     ir::Graph& joint = tracer.graph();
@@ -64,24 +66,34 @@ void Step::compile(eager::Tracer& tracer) {
     passes::simplify(joint);
     std::vector<ir::Value> wanted(joint.outputs.begin() + static_cast<int64_t>(own), joint.outputs.end());
     joint.outputs.resize(own);
-    Split split = split_joint(tracer.graph(), wanted, first_seed_);
-    std::vector<Tensor> read_variables, read_constants;
+    split = split_joint(tracer.graph(), wanted, first_seed_);
     for (int i : split.variables) read_variables.push_back(variables[i]);
     for (int i : split.constants) read_constants.push_back(constants[i]);
     backward_inputs_ = std::move(split.inputs);
-    std::vector<Dims> strides;
-    for (size_t i = 0; i < backward_inputs_.size(); i++)
-      strides.push_back(backward_inputs_[i].kind == BackwardInput::kArgument
-                            ? tracer.input_strides(backward_inputs_[i].index)
-                            : contiguous_strides(split.backward->inputs[i].value->sizes));
-    backward_ = std::make_unique<Program>(std::move(split.backward), std::move(read_variables),
-                                          std::move(read_constants), std::move(strides));
   }
   std::vector<Dims> strides;
   for (size_t i = 0; i < tracer.graph().inputs.size(); i++)
     strides.push_back(tracer.input_strides(static_cast<int>(i)));
   program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
                                        std::move(strides));
+  if (!split.backward) return;
+  strides.clear();
+  for (size_t i = 0; i < backward_inputs_.size(); i++)
+    strides.push_back(strides_of(tracer, backward_inputs_[i], split.backward->inputs[i].value->sizes));
+  backward_ = std::make_unique<Program>(std::move(split.backward), std::move(read_variables),
+                                        std::move(read_constants), std::move(strides));
+}
+
+// What backward is given lies as forward has it; gradients of results come in row-major order.
+Dims Step::strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const {
+  switch (input.kind) {
+    case BackwardInput::kArgument:
+      return tracer.input_strides(input.index);
+    case BackwardInput::kSaved:
+      return program_->output_strides(input.index);
+    default:
+      return contiguous_strides(sizes);
+  }
 }
 
 bool Step::valid() const {

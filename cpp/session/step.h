@@ -60,6 +60,7 @@ class Step {
   };
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
   int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);
+  Dims strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const;
 
   std::vector<Source> results_;
   std::vector<GradEffect> grads_;
