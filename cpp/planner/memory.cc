@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ir/result_order.h"
+#include "planner/plan_graph.h"
 
 namespace tw::planner {
 
@@ -31,7 +32,9 @@ bool elementwise(const ir::OpDef& def) {
 class Walk {
  public:
   Walk(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides)
-      : graph_(graph), order_(order), input_strides_(input_strides) {}
+      : graph_(graph), order_(order), input_strides_(input_strides), values_(graph.number()) {
+    layout_.steps.reserve(graph.nodes.size());
+  }
 
   MemoryLayout run() {
     count_uses();
@@ -51,21 +54,37 @@ class Walk {
   }
 
  private:
+  struct About {
+    int uses = 0;                    // in the whole graph
+    int output = -1, variable = -1;  // the first that it is, or is assigned to
+    const ir::Node* view = nullptr;  // an assigned value is this view of it
+    Place place;                     // without a buffer before the node that makes it
+  };
+  About& about(const ir::ValueImpl& value) { return values_[static_cast<const ir::GraphValue&>(value).id]; }
+  const About& about(const ir::ValueImpl& value) const {
+    return values_[static_cast<const ir::GraphValue&>(value).id];
+  }
+
   void count_uses() {
     for (auto& node : graph_.nodes)
       for (const ir::Value& input : node->inputs)
-        if (input) uses_[input.get()]++;
+        if (input) about(*input).uses++;
     for (size_t i = 0; i < graph_.outputs.size(); i++) {
-      uses_[graph_.outputs[i].get()]++;
-      output_.try_emplace(graph_.outputs[i].get(), static_cast<int>(i));
+      About& value = about(*graph_.outputs[i]);
+      value.uses++;
+      if (value.output < 0) value.output = static_cast<int>(i);
     }
     for (const ir::Assignment& assignment : graph_.assignments) {
-      uses_[assignment.value.get()]++;
-      assigned_.try_emplace(assignment.value.get(), assignment.variable);
+      About& value = about(*assignment.value);
+      value.uses++;
+      if (value.variable < 0) value.variable = assignment.variable;
       // What it is a view of may lie in the variable, too.
       for (const ir::Node* node = maker(assignment.value); node && node->def->view;
-           node = maker(node->inputs[0]))
-        if (!viewed_.try_emplace(node->inputs[0].get(), node).second) break;
+           node = maker(node->inputs[0])) {
+        const ir::Node*& known = about(*node->inputs[0]).view;
+        if (known) break;
+        known = node;
+      }
     }
   }
 
@@ -104,10 +123,10 @@ class Walk {
   }
 
   void put(const ir::ValueImpl& value, Place place) {
-    pending_[place.buffer] += uses_[&value];
-    places_[&value] = std::move(place);
+    pending_[place.buffer] += about(value).uses;
+    about(value).place = std::move(place);
   }
-  const Place& place_of(const ir::Value& value) const { return places_.at(value.get()); }
+  const Place& place_of(const ir::Value& value) const { return about(*value).place; }
   void consume(const ir::Node& node) {
     for (const ir::Value& input : node.inputs)
       if (input) pending_[place_of(input).buffer]--;
@@ -217,13 +236,11 @@ class Walk {
 
   // Is `value` at `place`, or a view of it, what the variable is assigned, and where it lies?
   bool lands_in(int variable, const ir::ValueImpl& value, Place place) const {
-    auto target = assigned_.find(&value);
-    if (target != assigned_.end() && target->second == variable) return same_place(place, variable);
-    auto view = viewed_.find(&value);
-    if (view == viewed_.end()) return false;
+    if (about(value).variable == variable) return same_place(place, variable);
+    const ir::Node* view = about(value).view;
     ir::Geometry geometry;
-    if (!window(*view->second, place, &geometry)) return false;
-    const ir::GraphValue& output = *view->second->outputs[0];
+    if (!view || !window(*view, place, &geometry)) return false;
+    const ir::GraphValue& output = *view->outputs[0];
     geometry.sizes = output.sizes;
     return lands_in(variable, output, {place.buffer, place.root, output.dtype, geometry});
   }
@@ -250,15 +267,14 @@ class Walk {
   Place place_output(const Step& step, size_t number) {
     const ir::GraphValue& value = *step.node->outputs[number];
     const ir::OpDef& def = *step.node->def;
-    auto target = assigned_.find(&value);
-    if (target != assigned_.end() && committing_) {
-      Place variable = at(variable_buffers_[target->second], value);
+    const About& known = about(value);
+    if (known.variable >= 0 && committing_) {
+      Place variable = at(variable_buffers_[known.variable], value);
       if (may_overwrite(variable, value) && aligned(step, variable.buffer, variable.geometry))
         return variable;
     }
-    auto output = output_.find(&value);
-    if (output != output_.end()) {
-      int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, output->second);
+    if (known.output >= 0) {
+      int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, known.output);
       Place place = at(buffer, value);
       place.geometry.strides = strides_of(step, value);
       return place;
@@ -303,13 +319,13 @@ class Walk {
       add_copy(from, at(target, *value));
     }
     for (const ir::Assignment& assignment : graph_.assignments) {
-      auto found = places_.find(assignment.value.get());
-      if (found == places_.end()) continue;  // made by a node of the commit
-      const Place from = found->second;
+      Place& place = about(*assignment.value).place;
+      if (place.buffer < 0) continue;  // made by a node of the commit
+      const Place from = place;
       if (layout_.buffers[from.buffer].kind != SegmentKind::kVariable) continue;
       pending_[from.buffer]--;
       if (same_place(from, assignment.variable)) continue;
-      found->second = copied(from);
+      place = copied(from);
     }
     layout_.commit = layout_.steps.size();
     committing_ = true;
@@ -331,11 +347,8 @@ class Walk {
   const Order& order_;
   std::span<const Dims> input_strides_;
   MemoryLayout layout_;
-  std::unordered_map<const ir::ValueImpl*, int> uses_;  // in the whole graph
-  std::unordered_map<const ir::ValueImpl*, int> output_, assigned_;
-  std::unordered_map<const ir::ValueImpl*, const ir::Node*> viewed_;  // the view that an assigned value is
-  std::unordered_map<const ir::ValueImpl*, Place> places_;
-  std::vector<int> pending_;  // uses of a buffer's values that are still to come
+  std::vector<About> values_;  // by number
+  std::vector<int> pending_;   // uses of a buffer's values that are still to come
   std::vector<int> variable_buffers_;
   bool committing_ = false;
 };
@@ -344,6 +357,19 @@ class Walk {
 
 MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides) {
   return Walk(graph, order, input_strides).run();
+}
+
+int64_t live_peak(const MemoryLayout& layout) {
+  std::vector<int64_t> change(layout.steps.size() + 2, 0);
+  for (const Buffer& buffer : layout.buffers) {
+    if (buffer.kind != SegmentKind::kArena) continue;
+    int64_t size = (buffer.size_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    change[buffer.first] += size;
+    change[buffer.last + 1] -= size;
+  }
+  int64_t live = 0, peak = 0;
+  for (int64_t step : change) peak = std::max(peak, live += step);
+  return peak;
 }
 
 }  // namespace tw::planner

@@ -46,7 +46,11 @@ struct MemoryLayout {
   size_t commit = 0;  // the first step that may write variables
 };
 
-// Inputs lie in these strides, without gaps; in row-major order where none are given.
+// Inputs lie in these strides, without gaps; in row-major order where none are given. Numbers the graph's
+// values.
 MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides = {});
+
+// The most bytes of the arena that are in use in one step: no arena is smaller.
+int64_t live_peak(const MemoryLayout& layout);
 
 }  // namespace tw::planner

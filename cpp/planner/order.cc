@@ -1,49 +1,50 @@
-// Stages: (1) find the nodes whose results only assignments see; (2) the others in the graph's order, in
-// which a trace puts backward right after forward, then those.
+// Stages: (1) find the nodes whose results only assignments see; (2) the others in the graph's order, then
+// those.
 #include "planner/order.h"
-
-#include <unordered_set>
 
 namespace tw::planner {
 
 namespace {
 
-// Nodes that make an assigned value, or what it is a view of, and whose results nobody but assignments and
-// such nodes read.
-std::unordered_set<const ir::Node*> commit_nodes(const ir::Graph& graph) {
-  std::unordered_set<const ir::ValueImpl*> read, assigned;
-  for (const ir::Value& output : graph.outputs) read.insert(output.get());
-  for (const ir::Assignment& assignment : graph.assignments) assigned.insert(assignment.value.get());
-  std::unordered_set<const ir::Node*> result;
+// Of each node, whether it makes an assigned value, or what it is a view of, and nobody but assignments and
+// such nodes reads what it makes.
+std::vector<char> commit_nodes(ir::Graph& graph) {
+  const auto count = static_cast<size_t>(graph.number());
+  std::vector<char> read(count), assigned(count), commits(graph.nodes.size());
+  auto mark = [](std::vector<char>& values, const ir::Value& value) {
+    values[ir::graph_value(value).id] = 1;
+  };
+  for (const ir::Value& output : graph.outputs) mark(read, output);
+  for (const ir::Assignment& assignment : graph.assignments) mark(assigned, assignment.value);
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const ir::Node& node = *graph.nodes[i];
     bool assigns = false, seen = false;
     for (const ir::GraphRef& output : node.outputs) {
-      assigns |= assigned.count(output.get()) > 0;
-      seen |= read.count(output.get()) > 0;
+      assigns |= assigned[output->id] != 0;
+      seen |= read[output->id] != 0;
     }
-    if (assigns && !seen) {
-      result.insert(&node);
-      if (!node.def->view) continue;
-      assigned.insert(node.inputs[0].get());
+    commits[i] = assigns && !seen;
+    if (commits[i]) {
+      if (node.def->view) mark(assigned, node.inputs[0]);
       continue;
     }
     for (const ir::Value& input : node.inputs)
-      if (input) read.insert(input.get());
+      if (input) mark(read, input);
   }
-  return result;
+  return commits;
 }
 
 }  // namespace
 
-Order order_nodes(ir::Graph& graph) {
-  auto last = commit_nodes(graph);
+Order recorded_order(ir::Graph& graph) {
+  std::vector<char> commits = commit_nodes(graph);
   Order order;
-  for (auto& node : graph.nodes)
-    if (!last.count(node.get())) order.nodes.push_back(node.get());
-  order.commit = order.nodes.size();
-  for (auto& node : graph.nodes)
-    if (last.count(node.get())) order.nodes.push_back(node.get());
+  order.nodes.reserve(graph.nodes.size());
+  for (char wanted : {0, 1}) {
+    order.commit = order.nodes.size();
+    for (size_t i = 0; i < graph.nodes.size(); i++)
+      if (commits[i] == wanted) order.nodes.push_back(graph.nodes[i].get());
+  }
   return order;
 }
 

@@ -1,5 +1,6 @@
 // Stages: (1) order the nodes; (2) give every value a place in a buffer; (3) pack the arena's buffers by
-// their times of use; (4) write it all down as one chain of launches.
+// their times of use; (4) write it all down as one chain of launches. Stages 1 and 2 are done for several
+// orders, of which the one with the least live memory counts.
 #include "planner/plan_graph.h"
 
 #include "ir/attr_text.h"
@@ -140,11 +141,21 @@ class Writer {
   std::vector<int> owners_;   // of each root
 };
 
+// The recorded order keeps results close to their readers, so another one must be worth it: it needs less
+// memory and no more copies.
+MemoryLayout best_layout(ir::Graph& graph, std::span<const Dims> input_strides) {
+  Order recorded = recorded_order(graph);
+  MemoryLayout best = lay_out(graph, recorded, input_strides);
+  MemoryLayout lean = lay_out(graph, lean_order(graph, recorded), input_strides);
+  bool better = lean.steps.size() <= best.steps.size() && live_peak(lean) < live_peak(best);
+  return better ? std::move(lean) : std::move(best);
+}
+
 }  // namespace
 
 plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
   graph.number();
-  plan::Plan plan = Writer(graph, lay_out(graph, order_nodes(graph), input_strides)).run();
+  plan::Plan plan = Writer(graph, best_layout(graph, input_strides)).run();
   plan::seal(&plan);
   return plan;
 }

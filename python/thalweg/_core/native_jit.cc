@@ -72,6 +72,7 @@ void bind_jit(pb::module_& m) {
       .def("name_variable", [](eager::Tracer& tracer, size_t i,
                                const std::string& name) { tracer.graph().variables[i].name = name; })
       .def_property_readonly("variables", &eager::Tracer::variables)
+      .def("node_count", [](eager::Tracer& tracer) { return tracer.graph().nodes.size(); })
       .def("input_written", &eager::Tracer::input_written)
       .def("finish", [](eager::Tracer& tracer, std::vector<Tensor> results) {
         return session::Step::finish(tracer, std::move(results));

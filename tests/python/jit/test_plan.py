@@ -179,10 +179,9 @@ def test_in_place_results_and_views_are_one_buffer():
           %1 = exp(%0) : float32[64, 3]
           %2 = transpose(%1, dim0=0, dim1=1) : float32[3, 64]
           %3 = exp(%1) : float32[64, 3]
-          %4 = sum(%2) : float32[]
-          %5 = sum(%3) : float32[]
-          %6 = add(%4, %5) : float32[]
-          return %6
+          %4 = mm(%2, %3) : float32[3, 3]
+          %5 = sum(%4) : float32[]
+          return %5
         }"""
     )
     check_numbers(plan)

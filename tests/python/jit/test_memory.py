@@ -1,0 +1,125 @@
+"""What a static program takes in memory: what its plan predicts, and as little as its order of nodes allows."""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+import thalweg as tw
+from thalweg import nn, optim
+from thalweg._core import _native
+from thalweg.jit.plan import Plan
+from thalweg.nn import functional as F
+
+SQUARE = 64 * 64 * 4
+
+
+def training_step(model, optimizer, loss=F.cross_entropy):
+    @tw.jit
+    def step(x, y):
+        optimizer.zero_grad()
+        value = loss(model(x), y)
+        value.backward()
+        optimizer.step()
+        return value.detach()
+
+    return step
+
+
+def test_the_predicted_peak_is_what_is_allocated():
+    x = tw.randn(64, 64)
+
+    @tw.jit
+    def f(x):
+        return ((x @ x).exp() @ (x + 1).tanh()).sum()
+
+    f(x)
+    plan = f.plan()
+    assert plan.arena_bytes == plan.lower_bound_bytes > 2 * SQUARE
+    gc.collect()
+    with_program = tw.cpu.memory_allocated()
+    predicted = plan.arena_bytes + 64 * plan.segment_count("constant")  # the number 1: a block of its own
+    del f, plan
+    gc.collect()
+    assert with_program - tw.cpu.memory_allocated() == predicted
+
+
+def test_a_run_allocates_its_results_only():
+    tw.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64))
+    step = training_step(model, optim.AdamW(model.parameters(), lr=0.01))
+    x, y = tw.randn(32, 64), tw.randint(0, 64, (32,))
+    for _ in range(3):
+        step(x, y)
+    results = step.plan().segment_bytes("output")
+    gc.collect()
+    before = tw.cpu.memory_allocated()
+    tw.cpu.reset_peak_memory_stats()
+    step(x, y)
+    assert tw.cpu.max_memory_allocated() - before <= results + 64 * step.plan().segment_count("output")
+
+
+def test_the_arenas_of_training_steps_are_close_to_the_bound():
+    tw.manual_seed(0)
+    conv = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(1152, 5)
+    )
+    mlp = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.GELU(), nn.LayerNorm(32)) for _ in range(8)))
+    for model, shape in ((conv, (4, 3, 16, 16)), (mlp, (16, 32))):
+        step = training_step(model, optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
+        for _ in range(2):
+            step(tw.randn(*shape), tw.randint(0, 5, (shape[0],)))
+        plan = step.plan()
+        assert plan.lower_bound_bytes <= plan.arena_bytes <= 1.02 * plan.lower_bound_bytes
+
+
+def test_branches_recorded_side_by_side_run_one_after_the_other():
+    def f(x):
+        parts = [(x * i).sin() for i in range(1, 21)]
+        return sum(part.sum() for part in parts)
+
+    x = tw.randn(64, 64)
+    static = tw.jit(f)
+    assert static(x).numpy() == f(x).numpy()
+    assert static.plan().lower_bound_bytes < 3 * SQUARE  # recorded, all twenty are there at once
+
+
+def test_moved_nodes_keep_their_random_numbers():
+    def f(x):
+        parts = [F.dropout(x * i, 0.5) for i in range(1, 6)]
+        return tw.stack([part.sum() for part in parts])
+
+    x = tw.ones(64, 64)
+    tw.manual_seed(3)
+    expected = f(x), f(x)
+    static = tw.jit(f)
+    tw.manual_seed(3)
+    for result in expected:
+        np.testing.assert_array_equal(static(x).numpy(), result.numpy())
+    assert static.plan().lower_bound_bytes < 4 * SQUARE
+
+
+@pytest.mark.parametrize("kind", ["deep", "wide"])
+def test_planning_takes_time_in_proportion_to_the_nodes(kind):
+    def text(count):
+        lines = ['graph "g" {\n  input %0 "x" : float32[64]']
+        if kind == "deep":
+            lines += [f"  %{i} = exp(%{i - 1}) : float32[64]" for i in range(1, count + 1)]
+            last = count
+        else:
+            lines += [f"  %{i} = exp(%0) : float32[64]" for i in range(1, count + 1)]
+            names = ", ".join(f"%{i}" for i in range(1, count + 1))
+            lines.append(f"  %{count + 1} = cat([{names}]) : float32[{64 * count}]")
+            last = count + 1
+        return "\n".join([*lines, f"  return %{last}\n}}\n"])
+
+    def seconds(count):
+        graph = _native.Graph.parse(text(count))
+        begin = time.process_time()
+        graph.plan()
+        return time.process_time() - begin
+
+    seconds(500)
+    small, large = min(seconds(2000) for _ in range(3)), seconds(20_000)
+    assert large < 30 * small + 0.2  # linear would be 10
+    assert Plan.of_graph(_native.Graph.parse(text(300))).lower_bound_bytes > 0
