@@ -4,7 +4,8 @@
     python tools/bench/run.py gelu matmul             the rows whose names contain one of the words
     python tools/bench/run.py --threads 1 --json out.json --rounds 5
 
-Needs torch 2.13 beside thalweg. Exits 1 when a measured row misses its target and --strict is given.
+Needs torch 2.13 beside thalweg, and JAX for the rows of static programs (the `bench` extra has both). Exits 1 when a
+measured row misses its target and --strict is given.
 """
 
 import argparse
@@ -17,14 +18,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import bandwidth, calls, convolution, kernels, processes, products, steps, table  # noqa: E402
+from bench import bandwidth, calls, convolution, kernels, processes, products, static, steps, table  # noqa: E402
 from bench.blas import Blas  # noqa: E402
 from bench.frameworks import OURS, TORCH, Framework  # noqa: E402
 from bench.machine import BUSY, describe, measure_machine  # noqa: E402
 from bench.rows import Context, Row, measure_row  # noqa: E402
 
 ROWS: list[Row] = [
-    row for file in (calls, kernels, bandwidth, products, convolution, steps, processes) for row in file.ROWS
+    row for file in (calls, kernels, bandwidth, products, convolution, steps, static, processes) for row in file.ROWS
 ]
 
 

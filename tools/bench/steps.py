@@ -18,8 +18,13 @@ def training_step(
     layout: str | None = None,
     precision: str = "highest",
     static: bool = False,
+    wrap_loss: Callable[[Callable], Callable] | None = None,
 ) -> Callable[[], Any]:
-    """A call that makes one step and returns the loss; `layout` names a memory format, `static` compiles the step."""
+    """A call that makes one step and returns the loss.
+
+    `layout` names a memory format, `static` makes the step a static program, and `wrap_loss` gives what is called as
+    `(model, x, y)` in place of the model's loss.
+    """
     model = fw.load(model_file.build(fw))
     x, y = model_file.batch(fw)
     if layout:
@@ -27,9 +32,14 @@ def training_step(
         model, x = model.to(memory_format=form), x.to(memory_format=form)
     optimizer = model_file.optimizer(fw, model)
 
+    def plain_loss(model: Any, x: Any, y: Any) -> Any:
+        return model_file.loss(fw, model, x, y)
+
+    loss_of = wrap_loss(plain_loss) if wrap_loss else plain_loss
+
     def learn(x: Any, y: Any) -> Any:
         optimizer.zero_grad(set_to_none=True)
-        loss = model_file.loss(fw, model, x, y)
+        loss = loss_of(model, x, y)
         loss.backward()
         optimizer.step()
         return loss
@@ -46,7 +56,7 @@ def training_step(
 
 
 def _contenders(
-    model_file: ModuleType, layouts: Sequence[str], precision: str, static: bool
+    model_file: ModuleType, layouts: Sequence[str], precision: str
 ) -> Callable[[Context], Sequence[Contender]]:
     our_layout = layouts[-1] if layouts else None
 
@@ -55,8 +65,7 @@ def _contenders(
         losses = []
 
         def start(fw: Framework) -> Callable[[], Any]:
-            mine = fw is ours_fw
-            step = training_step(fw, model_file, our_layout if mine else None, precision, static and mine)
+            step = training_step(fw, model_file, our_layout if fw is ours_fw else None, precision)
             losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
             return step
 
@@ -76,12 +85,11 @@ def _row(
     model_file: ModuleType,
     layouts: Sequence[str] = (),
     precision: str = "highest",
-    static: bool = False,
 ) -> Row:
     return Row(
         name,
         target,
-        _contenders(model_file, layouts, precision, static),
+        _contenders(model_file, layouts, precision),
         floor=lambda machine: machine.flops(model_file.FLOPS),
         floor_text="its products and convolutions at BLAS's speed",
     )
@@ -92,7 +100,4 @@ ROWS = [
     _row("GPT step, 6 layers, width 384, 8x256 tokens, AdamW", 0.85, gpt),
     _row("GPT step, float32 products at precision high", 0.85, gpt, precision="high"),
     _row("ResNet-18 step, 32x32, batch 32, SGD", 0.9, resnet, ["channels_last"]),
-    _row("static program: MLP step", 0.8, mlp, static=True),
-    _row("static program: GPT step", 0.8, gpt, static=True),
-    _row("static program: ResNet-18 step", 0.75, resnet, ["channels_last"], static=True),
 ]
