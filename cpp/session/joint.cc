@@ -1,5 +1,6 @@
 #include "session/joint.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,11 +19,30 @@ bool is_cheap(const Node& node) {
   return node.def->view != nullptr || literal;
 }
 
-std::unordered_set<const Node*> forward_nodes(const ir::Graph& graph) {
+// Nodes that compute with the gradients of results.
+std::unordered_set<const Node*> nodes_after_seeds(const ir::Graph& graph, size_t first_seed) {
+  std::unordered_set<const ir::ValueImpl*> seeded;
+  for (size_t i = first_seed; i < graph.inputs.size(); i++) seeded.insert(graph.inputs[i].value.get());
+  std::unordered_set<const Node*> nodes;
+  for (const auto& node : graph.nodes) {
+    if (std::none_of(node->inputs.begin(), node->inputs.end(),
+                     [&](const Value& input) { return seeded.count(input.get()) > 0; }))
+      continue;
+    nodes.insert(node.get());
+    for (const ir::GraphRef& output : node->outputs) seeded.insert(output.get());
+  }
+  return nodes;
+}
+
+// Those that results and assignments need, and those that raise errors as soon as they can.
+std::unordered_set<const Node*> forward_nodes(const ir::Graph& graph, size_t first_seed) {
   std::unordered_set<const Node*> nodes;
   auto need = [&](const Value& value) {
     if (value && ir::graph_value(value).node) nodes.insert(ir::graph_value(value).node);
   };
+  auto seeded = nodes_after_seeds(graph, first_seed);
+  for (const auto& node : graph.nodes)
+    if (node->outputs.empty() && !seeded.count(node.get())) nodes.insert(node.get());
   for (const Value& output : graph.outputs) need(output);
   for (const ir::Assignment& assignment : graph.assignments) need(assignment.value);
   for (size_t i = graph.nodes.size(); i-- > 0;)
@@ -34,7 +54,7 @@ std::unordered_set<const Node*> forward_nodes(const ir::Graph& graph) {
 class Splitter {
  public:
   Splitter(ir::Graph& graph, size_t first_seed)
-      : graph_(graph), forward_(forward_nodes(graph)), first_seed_(first_seed) {
+      : graph_(graph), forward_(forward_nodes(graph, first_seed)), first_seed_(first_seed) {
     split_.backward = std::make_unique<ir::Graph>();
     split_.backward->name = graph.name + " backward";
     split_.backward->strings = graph.strings;

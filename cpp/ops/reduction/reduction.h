@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/dims.h"
 #include "base/dtype.h"
@@ -57,6 +58,10 @@ struct VectorNormAttrs {
 
 struct SizeAttrs {
   IntList size;
+};
+
+struct AssertAttrs {
+  std::string error, message;
 };
 
 }  // namespace tw::ops

@@ -1,4 +1,5 @@
-// Takes out the nodes that neither an output nor an assignment needs.
+// Takes out the nodes that neither an output nor an assignment needs. Nodes without results stay: what they
+// do is raise errors.
 //
 //   %2 = exp(%0) : float32[8]
 //   %3 = neg(%2) : float32[8]
@@ -33,7 +34,7 @@ void remove_dead_code(ir::Graph& graph) {
   std::vector<std::unique_ptr<ir::Node>> kept;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     std::unique_ptr<ir::Node>& node = graph.nodes[i];
-    bool needed = false;
+    bool needed = node->outputs.empty();
     for (const ir::GraphRef& output : node->outputs) needed |= live[output->id] != 0;
     if (!needed) continue;
     for (const ir::Value& input : node->inputs) need(input);

@@ -4,7 +4,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
-from thalweg.composites.support import any_true, as_number, broadcast_shape, int64, wrap_dim
+from thalweg.composites.support import as_number, broadcast_shape, int64, require_none, wrap_dim
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod"}
 
@@ -162,8 +162,8 @@ def _checked_dim_index(name: str, input: Tensor, dim: int, index: Tensor) -> int
         raise RuntimeError(f"{name}: an index of dtype int64 or int32 is wanted, got {got}")
     if index.ndim > 1:
         raise IndexError(f"{name}: an index of at most 1 dim is wanted, got shape {list(index.shape)}")
-    if name != "index_fill" and any_true(index < 0):
-        raise IndexError(f"{name}: indices that are not negative are wanted, got {int(ops.amin(index))}")
+    if name != "index_fill":
+        require_none(index < 0, IndexError, f"{name}: indices must not be negative")
     return wrap_dim(name, dim, input.ndim)
 
 
@@ -178,8 +178,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     dim = _checked_dim_index("index_select", input, dim, index)
     if input.ndim == 0:
-        if index.numel() != 1 or int(index) != 0:
-            raise IndexError("index_select: a 0-dim tensor has position 0 only")
+        if index.numel() != 1:
+            raise IndexError(f"index_select: one index of a 0-dim tensor is wanted, got {index.numel()}")
+        require_none(index != 0, IndexError, "index_select: indices of a 0-dim tensor must be 0")
         return input.clone()
     return ops.index(input, _at(dim, index.reshape(-1)))
 

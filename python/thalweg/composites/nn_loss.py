@@ -5,7 +5,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
-from thalweg.composites.support import any_true
+from thalweg.composites.support import require_none
 from thalweg.frontend.dtypes import result_type
 
 Flag = bool | None
@@ -137,8 +137,8 @@ def binary_cross_entropy(
         raise ValueError(
             f"binary_cross_entropy: target must have the input's shape {tuple(input.shape)}, got {tuple(target.shape)}"
         )
-    if any_true((input.detach() < 0) | (input.detach() > 1)):
-        raise RuntimeError("binary_cross_entropy: the input must be in [0, 1]")
+    outside = (input.detach() < 0) | (input.detach() > 1)
+    require_none(outside, RuntimeError, "binary_cross_entropy: the input must be in [0, 1]")
     loss = ops.binary_cross_entropy_each(input, target)
     if weight is not None:
         loss = loss * weight
@@ -226,8 +226,7 @@ def _variance(var: Any, input: Tensor) -> Tensor:
                 f"gaussian_nll_loss: var of shape {tuple(var.shape)} does not fit the input of shape "
                 f"{tuple(input.shape)}"
             )
-    if any_true(var.detach() < 0):
-        raise ValueError("gaussian_nll_loss: var must not be negative")
+    require_none(var.detach() < 0, ValueError, "gaussian_nll_loss: var must not be negative")
     return var
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.composites.support import require_none
 
 __all__ = [
     "argsort",
@@ -73,8 +74,9 @@ def _quantile(
         raise RuntimeError(f"{name}: q must have input's dtype {input.dtype}, got {q.dtype}")
     elif q.ndim > 1:
         raise RuntimeError(f"{name}: q must be a number or have one dim, got shape {list(q.shape)}")
-    elif q.numel() and not bool(ops.all(ops.logical_and(q >= 0, q <= 1))):
-        raise RuntimeError(f"{name}: q must be in [0, 1], got {q}")
+    else:
+        inside = (q.detach() >= 0) & (q.detach() <= 1)
+        require_none(~inside, RuntimeError, f"{name}: q must be in [0, 1]")
     assert isinstance(q, Tensor)
     kept = [1] * input.ndim
     if dim is not None:

@@ -9,7 +9,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, op
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import is_grad_enabled, no_grad
-from thalweg.composites.support import is_inexact
+from thalweg.composites.support import is_inexact, require_none
 from thalweg.frontend.creation import creation_size, default_dtype, finish
 from thalweg.frontend.device import check_device, device
 from thalweg.frontend.dtypes import float64, int64
@@ -182,8 +182,11 @@ def _drawn_for(model: Tensor, draws: Tensor) -> Tensor:
 def _check_std(std: Any) -> None:
     if isinstance(std, Tensor) and std.dtype.is_complex:
         raise RuntimeError("normal: std must be real, got a complex tensor")
-    if (std.numel() and bool(_native.item((std < 0).sum()))) if isinstance(std, Tensor) else std < 0:
-        raise RuntimeError("normal: std must not be negative")
+    message = "normal: std must not be negative"
+    if isinstance(std, Tensor):
+        require_none(std.detach() < 0, RuntimeError, message)
+    elif std < 0:
+        raise RuntimeError(f"{message}, got {std}")
 
 
 @export(function=True)
@@ -236,10 +239,8 @@ def _events(shape: Any, p: Any, generator: Generator | None) -> Tensor:
     if isinstance(p, Tensor):
         if not p.dtype.is_floating_point:
             raise RuntimeError(f"bernoulli: floating probabilities are wanted, got dtype {p.dtype}")
-        outside = ((p < 0) | (p > 1) | (p != p)).sum()
-        if bool(_native.item(outside)):
-            raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
         p = p.detach()
+        require_none((p < 0) | (p > 1) | (p != p), RuntimeError, "bernoulli: probabilities must be in [0, 1]")
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli: p must be in [0, 1], got {p}")
     return rand(shape, generator=generator, dtype=float64 if wide else default_dtype(None)) < p

@@ -3,6 +3,7 @@
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.composites.norms import linalg_vector_norm
+from thalweg.composites.support import require_none
 
 __all__ = ["cdist", "corrcoef", "cov", "cumulative_trapezoid", "diff", "trapezoid", "trapz"]
 
@@ -80,8 +81,7 @@ def _weights(name: str, weights: Tensor | None, count: int) -> Tensor | None:
         return None
     if list(weights.shape) != [count]:
         raise RuntimeError(f"{name} must have the shape [{count}], got {list(weights.shape)}")
-    if weights.numel() and bool(ops.any(weights < 0)):
-        raise RuntimeError(f"{name} must not be negative")
+    require_none(weights.detach() < 0, RuntimeError, f"{name} must not be negative")
     return weights
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, dtype_by_name
 from thalweg._registry import ops
 
@@ -58,9 +57,9 @@ def ints(name: str, values: tuple) -> list[int]:
     return result
 
 
-def any_true(condition: Tensor) -> bool:
-    """Whether any element holds."""
-    return bool(_native.item(ops.sum(condition)))
+def require_none(condition: Tensor, error: type[Exception], message: str) -> None:
+    """Raises `error` where any element of a bool tensor holds; a static program does so when it runs."""
+    ops.assert_none(condition, error.__name__, message)
 
 
 def is_inexact(dtype: dtype) -> bool:
@@ -78,7 +77,6 @@ def as_number(value: Any) -> Any:
 
 
 __all__ = [
-    "any_true",
     "as_number",
     "bool_dtype",
     "broadcast_shape",
@@ -86,6 +84,7 @@ __all__ = [
     "int64",
     "ints",
     "is_inexact",
+    "require_none",
     "wrap_dim",
     "wrap_dims",
 ]
