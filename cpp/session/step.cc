@@ -2,11 +2,23 @@
 
 #include <cstring>
 
+#include "base/memory_order.h"
+#include "eager/modes.h"
+#include "ir/emitter.h"
 #include "passes/pass.h"
 
 namespace tw::session {
 
 using eager::Tensor;
+
+namespace {
+
+Tensor row_major(const Tensor& tensor) {
+  eager::GradModeGuard no_grad(false);
+  return eager::as_tensor(ir::op<"row_major">(ir::Value(tensor)));
+}
+
+}  // namespace
 
 std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> results) {
   auto step = std::make_unique<Step>();
@@ -20,7 +32,7 @@ std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> re
     step->grads_.push_back(std::move(effect));
   }
   for (const Tensor& variable : tracer.variables())
-    step->leaf_guards_.push_back({variable, variable->requires_grad});
+    step->leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
   return step;
 }
 
@@ -99,10 +111,17 @@ Dims Step::strides_of(const eager::Tracer& tracer, const BackwardInput& input, c
 bool Step::valid() const {
   for (const GradGuard& guard : grad_guards_)
     if (static_cast<bool>(guard.leaf->grad) != guard.present) return false;
-  for (const LeafGuard& guard : leaf_guards_)
-    if (guard.tensor->requires_grad != guard.requires_grad) return false;
+  for (const LeafGuard& guard : leaf_guards_) {
+    const eager::TensorImpl& tensor = *guard.tensor;
+    if (tensor.requires_grad != guard.requires_grad || tensor.dtype != guard.dtype ||
+        tensor.offset != guard.geometry.offset || !(tensor.strides == guard.geometry.strides) ||
+        !(tensor.sizes == guard.geometry.sizes))
+      return false;
+  }
   return program_->variables_fit();
 }
+
+bool Step::accepts(std::span<const Tensor>) const { return valid(); }
 
 std::vector<uint32_t> Step::backward_versions() const {
   std::vector<uint32_t> versions;
@@ -127,11 +146,14 @@ std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<
 }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
-  std::vector<Tensor> values = program_->run(inputs, numbers);
+  SmallVector<Tensor, 8> ready(inputs.begin(), inputs.end());
+  for (Tensor& input : ready)  // the program wants memory without gaps
+    if (!is_dense(input->sizes, input->strides)) input = row_major(input);
+  std::vector<Tensor> values = program_->run({ready.data(), ready.size()}, numbers);
   saved_.clear();
   for (const BackwardInput& input : backward_inputs_)
     if (input.kind != BackwardInput::kSeed)
-      saved_.push_back(input.kind == BackwardInput::kSaved ? values[input.index] : inputs[input.index]);
+      saved_.push_back(input.kind == BackwardInput::kSaved ? values[input.index] : ready[input.index]);
   std::vector<Tensor> results;
   for (const Source& source : results_)
     results.push_back(source.output >= 0  ? values[source.output]

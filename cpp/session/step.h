@@ -21,6 +21,8 @@ class Step {
 
   // False when the world has changed so that the trace no longer describes the function.
   bool valid() const;
+  // Whether it may be called with these, too.
+  bool accepts(std::span<const eager::Tensor> inputs) const;
   // Runs; returns the tensors that the function returns. Not after a run of a step that made state.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers);
 
@@ -57,6 +59,8 @@ class Step {
   struct LeafGuard {
     eager::Tensor tensor;
     bool requires_grad;
+    DType dtype;
+    ir::Geometry geometry;
   };
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
   int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);

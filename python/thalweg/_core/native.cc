@@ -32,6 +32,8 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_device(m);
   tw::py::bind_plan(m);
   tw::py::bind_jit(m);
+  tw::py::bind_structure(m);
+  tw::py::bind_call(m);
   tw::py::bind_archive(m);
   tw::py::bind_graph(m);
   tw::py::bind_planner(m);

@@ -74,6 +74,7 @@ void bind_jit(pb::module_& m) {
       .def_property_readonly("variables", &eager::Tracer::variables)
       .def("node_count", [](eager::Tracer& tracer) { return tracer.graph().nodes.size(); })
       .def("input_written", &eager::Tracer::input_written)
+      .def("restore_grads", [](eager::Tracer& tracer) { tracer.restore_grads(); })
       .def("finish", [](eager::Tracer& tracer, std::vector<Tensor> results) {
         return session::Step::finish(tracer, std::move(results));
       });

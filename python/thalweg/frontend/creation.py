@@ -8,6 +8,7 @@ from thalweg._core._tensor import Tensor, dtype, set_empty
 from thalweg._registry import export, ops
 from thalweg.frontend.device import check_device, device
 from thalweg.frontend.layout import empty_in_format, empty_of
+from thalweg.jit.context import tracing
 
 __all__ = ["as_tensor", "asarray", "empty", "empty_like", "from_dlpack", "from_numpy", "tensor"]
 
@@ -159,7 +160,16 @@ def _from_nested(data: Any, wanted: dtype | None) -> Tensor:
     shape = _shape_of(data)
     values: list = []
     _flatten(data, shape, 0, values)
+    if tracing.current is not None and any(hasattr(value, "_enter_graph") for value in values):
+        return _from_traced(values, shape, wanted)
     return _native.from_values(values, shape, wanted)
+
+
+def _from_traced(values: list, shape: list[int], wanted: dtype | None) -> Tensor:
+    """Some values are numbers of a traced program: ops that run in every call fill the tensor."""
+    plain = [getattr(value, "value", value) for value in values]
+    kind = _native.from_values(plain, [len(plain)], wanted).dtype
+    return ops.reshape(ops.stack([ops.full([], value, dtype=kind) for value in values]), shape)
 
 
 @export(function=True)

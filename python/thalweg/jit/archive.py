@@ -14,9 +14,9 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.autograd.modes import set_grad_enabled
 from thalweg.io.files import replacing
-from thalweg.jit import context
+from thalweg.jit.context import tracing
 from thalweg.jit.function import Compiled
-from thalweg.jit.numbers import repr_number
+from thalweg.jit.numbers import Number, repr_number
 from thalweg.jit.structure import decode, encode, replace_tensors
 from thalweg.jit.trace import Trace
 
@@ -47,14 +47,14 @@ def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, 
     >>> tw.load_graph(path)(tw.tensor([1.0, 2.0]), y=tw.tensor([3.0, 4.0]))
     {'sum': tensor([4., 6.]), 'both': [tensor([1., 2.]), tensor([3., 4.])]}
     """
-    if context.current is not None:
+    if tracing.current is not None:
         raise RuntimeError("save_graph: a function is being traced already")
     trace = Trace(_name_of(function))
     names: list[str] = []
     try:
         structure = _trace(trace, function, example_args, kwargs, names)
     except BaseException:
-        _forget_new_state(trace)
+        trace.abandon()
         raise
     if _native.trace_keeps_tensors(trace.tracer):
         gc.collect()  # what only cycles keep is not kept
@@ -95,13 +95,6 @@ def _trace(trace: Trace, function: Any, args: tuple, kwargs: dict, names: list[s
     return structure
 
 
-def _forget_new_state(trace: Trace) -> None:
-    """Takes from optimizers what the traced call has given them, which never came to be."""
-    for _, states, _, before in trace._optimizers:
-        for key in [key for key in states if key not in before]:
-            del states[key]
-
-
 def _argument_names(function: Any, args: tuple) -> list[str]:
     """A name for each positional argument: that of the parameter, where it can be told."""
     called = getattr(function, "forward", None) or getattr(function, "build", None) or function
@@ -131,12 +124,16 @@ def _numbers(trace: Trace) -> dict[str, list]:
     plain = [type(key) is str and keys.count(key) == 1 for key in keys]
     numbers = {(id(container), key): i for i, (container, key) in enumerate(trace.places)}
     return {
-        "names": [key if alone else name for key, name, alone in zip(keys, trace.place_names, plain)],
+        "names": [key if alone else name for key, name, alone in zip(keys, trace.number_names, plain)],
         "values": [repr_number(container[key]) for container, key in trace.places],
-        "graph": list(trace._graph_numbers),
+        "graph": list(trace.graph_numbers),
         "guards": [[source, repr_number(outcome)] for source, outcome in trace.guards.items()],
-        "updates": [[numbers[id(container), key], source] for container, key, source in trace.updates],
+        "updates": [[numbers[id(container), key], _text(value)] for container, key, value in trace.updates],
     }
+
+
+def _text(value: Any) -> str:
+    return value.text if type(value) is Number else repr_number(value)
 
 
 class LoadedGraph:

@@ -1,7 +1,15 @@
-"""The trace that is being recorded. A module of its own: modules and optimizers look here, and import nothing else."""
+"""The trace that this thread records. Modules and optimizers look here; it imports nothing of thalweg."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-current: Any = None  # a thalweg.jit.trace.Trace, or None
+__all__ = ["tracing"]
+
+
+class _Tracing(threading.local):
+    current: Any = None  # a thalweg.jit.trace.Trace, or None
+
+
+tracing = _Tracing()

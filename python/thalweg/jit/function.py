@@ -4,188 +4,164 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+import inspect
+import threading
+import types
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._core import _native
 from thalweg.autograd import modes
-from thalweg.autograd.function import Function, once_differentiable
-from thalweg.autograd.functional import grad as autograd_grad
-from thalweg.jit import context
+from thalweg.jit.context import tracing
+from thalweg.jit.numbers import Number
+from thalweg.jit.program import Program, record_gradient
 from thalweg.jit.trace import Trace
-from thalweg.jit.tree import flatten, key_of, unflatten
 
 __all__ = ["Compiled", "jit"]
 
-_CACHE_SIZE = 16
+_CACHE_SIZE = 32  # programs of a function
+_TENSOR_FIELDS = ("dtype", "shape", "strides", "requires_grad", "is_leaf", "is_inference", "read-only flag")
+_MODES = ("grad mode", "inference mode", "autocast")
+
+# One thread traces at a time: while it does, numbers of optimizers stand for those of the program.
+_trace_lock = threading.RLock()
 
 
-class _Program:
-    """A finished trace, ready to run again."""
-
-    def __init__(self, trace: Trace, step: Any, result: Any, gradient: _Gradient | None) -> None:
-        self.trace, self.step, self.result, self.gradient = trace, step, result, gradient
-        self._numbers, self._conditions, self._updates = trace.compile_numbers()
-        self._outcomes = list(trace.guards.values())
-
-    def read(self) -> list | None:
-        """The numbers that the program reads, or None where it does not describe the function any more."""
-        if not (self.trace.holds() and self.step.valid()):
-            return None
-        try:
-            numbers = [container[key] for container, key in self.trace.places]
-        except KeyError:
-            return None
-        if any(type(number) not in (int, float) for number in numbers):
-            return None
-        return numbers if self._conditions(numbers) == self._outcomes else None
-
-    def why_not(self) -> str:
-        """Why `read` returned None."""
-        if reason := self.trace.what_changed():
-            return reason
-        if not self.step.valid():
-            return "a parameter's requires_grad, whether a .grad is there, or the memory of a variable has changed"
-        numbers = [container.get(key) for container, key in self.trace.places]
-        for number, name in zip(numbers, self.trace.place_names):
-            if type(number) not in (int, float):
-                return f"{name} was a number, and is {number!r}"
-        for (source, before), now in zip(self.trace.guards.items(), self._conditions(numbers)):
-            if before != now:
-                return f"{self.trace.describe(source)} was {before}, and is {now}"
-        return "an older program of the same kind was dropped from the cache"
-
-    def run(self, tensors: list, numbers: list) -> Any:
-        if self.gradient and modes.is_grad_enabled():
-            results: list = []
-            gradient = self.gradient
-            outside = [tensors[i] for i in gradient.arguments] + gradient.variables
-            differentiated = _Call.apply(self, tensors, self._numbers(numbers), results, *outside)
-            for i, tensor in zip(gradient.results, differentiated):
-                results[i] = tensor
-        else:
-            results = self.step.run(tensors, self._numbers(numbers))
-        for (container, key, _), value in zip(self.trace.updates, self._updates(numbers)):
-            container[key] = value
-        for call in self.trace.deferred:
-            call()
-        return unflatten(self.result, results)
-
-
-class _Gradient:
-    """Which results of a function are differentiated outside, and by what."""
-
-    def __init__(self, results: list[int], arguments: list[int], variables: list, grads: list) -> None:
-        self.results, self.arguments, self.variables, self.grads = results, arguments, variables, grads
-
-
-def _record_gradient(tracer: Any, arguments: list, results: list) -> _Gradient | None:
-    """Records the backward of results that the tape leads to; inside the trace, after the function."""
-    # A training step that returns its loss has run backward itself, and freed the tape.
-    roots = [
-        i for i, tensor in enumerate(results) if tensor.grad_fn is not None and not _native.backward_has_run(tensor)
-    ]
-    wanted = [i for i, tensor in enumerate(arguments) if tensor.requires_grad]
-    variables = [tensor for tensor in tracer.variables if tensor.requires_grad and tensor.is_leaf]
-    if not roots or not (wanted or variables):
-        return None
-    seeds = [tracer.add_input(f"gradient {i}", results[i].detach().contiguous()) for i in roots]
-    leaves = [arguments[i] for i in wanted] + variables
-    grads = autograd_grad([results[i] for i in roots], leaves, seeds, allow_unused=True)
-    return _Gradient(roots, wanted, variables, list(grads))
-
-
-class _Call(Function):
-    """A run of a program on the tape: backward is the second half of its trace."""
-
-    @staticmethod
-    def forward(ctx: Any, program: _Program, tensors: list, numbers: list, results: list, *outside: Any) -> tuple:
-        assert program.gradient
-        results += program.step.run(tensors, numbers)
-        ctx.program = program
-        ctx.versions = program.step.backward_versions()
-        ctx.save_for_backward(*program.step.take_saved())
-        return tuple(results[i] for i in program.gradient.results)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Any) -> tuple:
-        seeds = [grad.contiguous() for grad in grads]
-        found = ctx.program.step.run_backward(list(ctx.saved_tensors), seeds, ctx.versions)
-        return (None, None, None, None, *found)
-
-
-class Compiled:
+class Compiled(_native.CallPath):
     """A function that is traced when it is called with arguments of a new kind, and run as a static program.
 
-    Made by `tw.jit`. Attributes: `__wrapped__`, the function.
+    Made by `tw.jit`. Attributes: `__wrapped__`, the function; `trace_count`, how often it has been traced. Calls from
+    several threads run one after the other.
     """
 
-    def __init__(self, function: Callable, name: str | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        name: str | None = None,
+        static_argnums: int | Iterable[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
+        self._set_function(function)
         self._name = str(name or getattr(function, "__name__", type(function).__name__))
-        self._programs: dict[Any, list[_Program]] = {}  # by key; the one used last comes last
+        self._static_nums, self._static_names = _static_arguments(function, static_argnums, static_argnames)
+        self._varying: list[tuple[Any, Any]] = []  # (container, key) of numbers outside that have changed
         self._reasons: list[str] = []  # of each trace
         self.trace_count = 0
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else types.MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if context.current is not None:  # inside another trace, the function is a part of that
-            return self._function(*args, **kwargs)
-        tensors: list = []
-        tree = flatten((args, kwargs), tensors)
-        tensors = [tensor if _native.is_dense(tensor) else tensor.contiguous() for tensor in tensors]
-        key = (key_of(tree), tuple((t.dtype, t.shape, t.stride(), t.requires_grad) for t in tensors), modes.state())
-        known = self._find(key)
-        for i, program in enumerate(known):
-            numbers = program.read()
-            if numbers is not None:
-                if i:
-                    known.insert(0, known.pop(i))
-                return program.run(tensors, numbers)
-        self._reasons.append(self._reason(key, known))
-        program = self._trace(tree, tensors)
-        if program.step.made_state or program.trace.made_state:
-            self._reasons[-1] += "; it made state that later calls find, so the next call is traced too"
+    # ---- called by the core
+
+    def _trace_call(self, args: tuple, kwargs: dict) -> tuple[Program, bool]:
+        """Traces a call that no program serves; returns its program, and whether later calls may use it."""
+        structure = _native.Structure.of_call(args, kwargs, self._static_nums, self._static_names, self._name)
+        self._reasons.append(self._reason(structure))
+        with _trace_lock:
+            self.trace_count += 1
+            program = self._trace(structure, args)
+        keep = not (program.step.made_state or program.made_state)
+        if keep:
+            self._make_room()
         else:
-            known.insert(0, program)
-            del known[_CACHE_SIZE:]
-        return program.run(tensors, [container[key] for container, key in program.trace.places])
+            self._reasons[-1] += "; it made state that later calls find, so the next call is traced too"
+        return program, keep
 
-    def _find(self, key: Any) -> list[_Program]:
-        """The programs for a key. The keys used last are kept."""
+    def _call_back(self, result: tuple) -> Any:
+        """Runs the callbacks of a call; `result` is what the program gives: the function's result, and the calls."""
+        value, calls = result
+        for function, args, kwargs in calls:
+            function(*args, **kwargs)
+        return value
+
+    # ---- tracing
+
+    def _trace(self, structure: Any, args: tuple) -> Program:
+        tensors = structure.tensors
+        trace = Trace(self._name, structure.numbers, self._varying)
+        ready = [tensor if _native.is_dense(tensor) else tensor.contiguous() for tensor in tensors]
+        symbolic = [trace.tracer.add_input(f"argument {i}", tensor) for i, tensor in enumerate(ready)]
+        traced_args, traced_kwargs = structure.build_call(symbolic, trace.numbers)
+        results: list = []
         try:
-            known = self._programs.pop(key, None)
-        except TypeError:
-            raise TypeError(
-                f"{self._name}: arguments of a compiled function are tensors, and values that can be keys of a dict, "
-                f"in lists, tuples, dicts and dataclasses; got {key[0]}"
-            ) from None
-        self._programs[key] = [] if known is None else known
-        while len(self._programs) > _CACHE_SIZE:
-            del self._programs[next(iter(self._programs))]
-        return self._programs[key]
+            with trace:
+                self._watch(trace, args)
+                value = self._function(*traced_args, **traced_kwargs)
+                returned = _native.Structure.of_result(value, Number)
+                gradient = record_gradient(trace.tracer, symbolic, returned.tensors)
+                if trace.callbacks:
+                    returned = _native.Structure.of_result((value, trace.callbacks), Number)
+                results = returned.tensors
+            step = trace.tracer.finish(results)
+            if gradient:
+                step.set_gradients(trace.tracer, gradient.grads, len(tensors))
+                gradient.grads.clear()
+            for i in range(len(tensors)):
+                if trace.tracer.input_written(i):
+                    raise NotImplementedError(f"{trace_name(self._function)}: it writes to its argument {i} in place")
+            returned.forget()
+            del traced_args, traced_kwargs, symbolic, results, value
+            trace.callbacks = [None] * len(trace.callbacks)  # what it held is in `returned`
+            step.compile(trace.tracer)
+            return Program(trace, structure, returned, step, gradient)
+        except BaseException:
+            trace.abandon()
+            raise
 
-    def _reason(self, key: Any, known: list[_Program]) -> str:
+    def _watch(self, trace: Trace, args: tuple) -> None:
+        """Guards what the function's code reads by name, and the attributes of the object whose method it is."""
+        function = inspect.unwrap(self._function)
+        owner = getattr(function, "__self__", None)
+        function = getattr(function, "__func__", function)
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return
+        outside = function.__globals__
+        trace.watch(outside, "global ", [name for name in code.co_names if name in outside])
+        seen = [outside[name] for name in code.co_names if name in outside]
+        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+            seen += trace.watch_cell(cell, name)
+        is_method = owner is None and args and code.co_varnames[:1] == ("self",)
+        owner = args[0] if is_method else owner
+        if hasattr(owner, "__dict__") and not hasattr(owner, "_parameters"):
+            trace.watch(owner.__dict__, type(owner).__name__)
+            seen += owner.__dict__.values()
+        for module in [*seen, *args, owner]:
+            if hasattr(type(module), "named_modules"):
+                trace.add_module(module)
+
+    def _make_room(self) -> None:
+        """Drops the programs used longest ago, and those whose arguments are gone."""
+        self._keep(self._programs()[: _CACHE_SIZE - 1])
+
+    # ---- explanations
+
+    def _reason(self, structure: Any) -> str:
         """Why a call is traced."""
-        if known:
-            return known[0].why_not()
-        others = [other for other, programs in self._programs.items() if programs and other != key]
-        if not others:
+        programs = self._programs()
+        if not programs:
             return "it is the first call, or the one after a call that made state"
-        (tree, tensors, mode), (new_tree, new_tensors, new_mode) = others[-1], key
-        if tree != new_tree:
+        tree, tensors, mode = structure.text(), structure.types, modes.state()
+        for program in programs:
+            if program.kind == (tree, tensors, mode):
+                reason, container, key, now = program.what_changed()
+                if container is not None and type(now) in (int, float):
+                    self._varying.append((container, key))
+                return reason
+        old_tree, old_tensors, old_mode = programs[0].kind
+        if tree != old_tree:
             return "arguments that are no tensors differ, or their structure does"
-        if mode != new_mode:
-            return f"grad mode, inference mode and autocast were {mode}, and are {new_mode}"
-        names = ("dtype", "shape", "strides", "requires_grad")
+        if mode != old_mode:
+            changes = [
+                f"{name} was {old}, and is {new}" for name, old, new in zip(_MODES, old_mode, mode) if old != new
+            ]
+            return "; ".join(changes)
         return "; ".join(
             f"{name} of tensor {i} was {old}, and is {new}"
-            for i, (before, now) in enumerate(zip(tensors, new_tensors))
-            for name, old, new in zip(names, before, now)
+            for i, (before, now) in enumerate(zip(old_tensors, tensors))
+            for name, old, new in zip(_TENSOR_FIELDS, before, now)
             if old != new
         )
 
@@ -194,30 +170,9 @@ class Compiled:
         lines = (f"trace {i}: {reason}" for i, reason in enumerate(self._reasons))
         return "\n".join([f"{self._name}: {self.trace_count} traces", *lines])
 
-    def _trace(self, tree: Any, tensors: list) -> _Program:
-        self.trace_count += 1
-        trace = Trace(self._name)
-        symbolic = [trace.tracer.add_input(f"argument {i}", tensor) for i, tensor in enumerate(tensors)]
-        args, kwargs = unflatten(tree, symbolic)
-        results: list = []
-        with trace:
-            result = flatten(self._function(*args, **kwargs), results)
-            gradient = _record_gradient(trace.tracer, symbolic, results)
-        step = trace.tracer.finish(results)
-        if gradient:
-            step.set_gradients(trace.tracer, gradient.grads, len(tensors))
-            gradient.grads.clear()
-        for i in range(len(tensors)):
-            if trace.tracer.input_written(i):
-                raise NotImplementedError(f"{trace_name(self._function)}: it writes to its argument {i} in place")
-        del args, kwargs, symbolic
-        results.clear()
-        step.compile(trace.tracer)
-        return _Program(trace, step, result, gradient)
-
-    def programs(self) -> list[_Program]:
-        """All programs that are kept."""
-        return [program for known in self._programs.values() for program in known]
+    def programs(self) -> list[Program]:
+        """All programs that are kept, the one used last first."""
+        return self._programs()
 
     def plan(self, number: int = 0) -> Any:
         """The `thalweg.jit.plan.Plan` of a program in `programs()`: its text, its memory over time, a page of it."""
@@ -232,30 +187,68 @@ def trace_name(function: Callable) -> str:
     return getattr(function, "__qualname__", repr(function))
 
 
-def jit(function: Callable | None = None) -> Any:
+def _static_arguments(function: Callable, nums: Any, names: Any) -> tuple[list[int], list[str]]:
+    """Positions and names of the arguments that are constants; each implies the other, where it has both."""
+    nums = [nums] if isinstance(nums, int) else list(nums or ())
+    names = [names] if isinstance(names, str) else list(names or ())
+    if not (nums or names):
+        return [], []
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    known = {p.name for p in parameters if p.kind != p.VAR_KEYWORD}
+    open_names = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    open_nums = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    for name in names:
+        if not isinstance(name, str) or not (name in known or open_names):
+            raise ValueError(f"jit: static_argnames are names of arguments of {trace_name(function)}, got {name!r}")
+    for i, num in enumerate(nums):
+        if not open_nums and not -len(positional) <= num < len(positional):
+            raise ValueError(f"jit: static_argnums are positions among {len(positional)} arguments, got {num}")
+        nums[i] = num + len(positional) if num < 0 else num
+    all_nums = {*nums, *(positional.index(name) for name in names if name in positional)}
+    return sorted(all_nums), sorted({*names, *(positional[num] for num in nums if num < len(positional))})
+
+
+def jit(
+    function: Callable | None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+) -> Any:
     """Makes a function run as a static program: traced at the first call with arguments of a new kind, then run anew.
 
     Args:
         function: any function of tensors, numbers, strings, None, and lists, tuples, dicts and dataclasses of them. It
             may run backward, step optimizers and write to the tensors it finds outside: these are its variables.
+        static_argnums, static_argnames: positions and names of arguments whose values are constants of the program.
 
-    Returns: a Compiled, to be called like the function.
+    Returns: a Compiled, to be called like the function. Of a method, the programs of each object are its own, and do
+        not keep it alive.
 
     Python code runs while tracing only. Tensors that it finds outside are read and written where they are in every
-    call, as are the numbers in optimizers; other values of Python are constants of the program.
+    call, as are the numbers in optimizers. Arguments that are ints and floats are numbers of the program, so that
+    another value need not trace anew; where their value decides something (a size, an `if`), the outcome is guarded.
+    Other arguments, and static ones, are constants, each value with a program of its own. Attributes of modules, and
+    what the function's own code reads by name, are guarded; a number among them that changes becomes one of the
+    program.
 
     >>> import thalweg as tw
     >>> @tw.jit
-    ... def f(x):
-    ...     return (x * x).sum()
-    >>> f(tw.tensor([1.0, 2.0])), f(tw.tensor([3.0, 4.0]))
-    (tensor(5.), tensor(25.))
+    ... def f(x, scale):
+    ...     return (x * scale).sum()
+    >>> f(tw.tensor([1.0, 2.0]), 2), f(tw.tensor([3.0, 4.0]), 3)
+    (tensor(6.), tensor(21.))
     >>> f.trace_count
     1
+    >>> @tw.jit(static_argnames="reduction")
+    ... def g(x, reduction):
+    ...     return getattr(x, reduction)()
+    >>> g(tw.tensor([1.0, 2.0]), "sum"), g(tw.tensor([1.0, 2.0]), reduction="mean"), g.trace_count
+    (tensor(3.), tensor(1.5000), 2)
     """
     if function is None:
-        return jit
-    return Compiled(function)
+        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames)
+    return Compiled(function, None, static_argnums, static_argnames)
 
 
 def explain(function: Compiled) -> str:
@@ -268,9 +261,55 @@ def explain(function: Compiled) -> str:
     >>> print(tw.jit.explain(f).splitlines()[-1])
     trace 1: dtype of tensor 0 was thalweg.float32, and is thalweg.float64
     """
+    function = getattr(function, "__func__", function)  # of a method
     if not isinstance(function, Compiled):
         raise TypeError(f"explain: a function made by tw.jit is wanted, got {type(function).__name__}")
     return function.explain()
 
 
+def callback(function: Callable, *args: Any, **kwargs: Any) -> None:
+    """Calls `function(*args, **kwargs)` after each run of the compiled function around it; it is `tw.jit.callback`.
+
+    Args:
+        args, kwargs: as `function` takes them; tensors in them come with the values they have in that run, detached.
+
+    Callbacks run in order, after all that the run writes is written, and before the call returns. What one of them
+    raises comes out of the call. Outside a compiled function, `function` is called at once.
+
+    >>> import thalweg as tw
+    >>> seen = []
+    >>> @tw.jit
+    ... def f(x):
+    ...     tw.jit.callback(lambda total: seen.append(total.item()), x.sum())
+    ...     return x * 2
+    >>> _ = f(tw.ones(2)), f(tw.zeros(2))
+    >>> seen
+    [2.0, 0.0]
+    """
+    trace = tracing.current
+    if trace is None:
+        function(*args, **kwargs)
+    else:
+        trace.add_callback(function, args, kwargs)
+
+
+def debug_print(text: str, *args: Any, **kwargs: Any) -> None:
+    """Prints `text.format(*args, **kwargs)` after each run of the compiled function around it.
+
+    It is `tw.jit.debug_print`; see `tw.jit.callback`.
+
+    >>> import thalweg as tw
+    >>> f = tw.jit(lambda x: tw.jit.debug_print("total {:.1f}", x.sum()))
+    >>> f(tw.ones(2))
+    total 2.0
+    """
+    callback(_print_formatted, text, *args, **kwargs)
+
+
+def _print_formatted(text: str, /, *args: Any, **kwargs: Any) -> None:
+    print(text.format(*args, **kwargs))
+
+
 jit.explain = explain  # type: ignore[attr-defined]
+jit.callback = callback  # type: ignore[attr-defined]
+jit.debug_print = debug_print  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ class Number:
         return self.trace.number_in_graph(self), self.value
 
     def _binary(self, other: Any, operator: str, swapped: bool = False) -> Any:
-        if isinstance(other, Number):
+        if type(other) is Number:
             text, value = other.text, other.value
         elif isinstance(other, (int, float)):
             text, value = repr_number(other), other
@@ -49,6 +49,11 @@ class Number:
     def _fixed(self) -> float:
         """The value itself, for an op that cannot take it anew in every call."""
         return self._read("{}", self.value)
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """isinstance() takes it for what it stands for; type() tells."""
+        return type(self.value)
 
     def __neg__(self) -> Number:
         return Number(self.trace, f"(-{self.text})", -self.value)
@@ -72,6 +77,25 @@ class Number:
         if not isinstance(self.value, int):
             raise TypeError(f"an integer is wanted, got {self.value!r}")
         return self._read("{}", self.value)
+
+    def __complex__(self) -> complex:
+        return complex(float(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._fixed(), digits)
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return math.floor(self._fixed())
+
+    def __ceil__(self) -> int:
+        return math.ceil(self._fixed())
+
+    def is_integer(self) -> bool:
+        """Whether it is a whole number."""
+        return self._fixed().is_integer() if type(self.value) is float else True
 
     def __hash__(self) -> int:
         return hash(self._read("{}", self.value))
@@ -109,7 +133,7 @@ def _arithmetic(operator: str, swapped: bool) -> Any:
 
 def _comparison(name: str, operator: str) -> Any:
     def compare(self: Number, other: Any) -> Any:
-        if isinstance(other, Number):
+        if type(other) is Number:
             text, value = other.text, other.value
         elif isinstance(other, (int, float)):
             text, value = repr_number(other), other

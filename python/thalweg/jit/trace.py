@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import re
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._core import _native
-from thalweg.jit import context
+from thalweg.jit.context import tracing
+from thalweg.jit.modules import ModuleGuard
 from thalweg.jit.numbers import Number
 
 __all__ = ["Trace"]
+
+SIMPLE = (bool, int, float, str, type(None))
 
 
 class Trace:
     """Records a call of a function; as a context manager, on this thread.
 
-    Numbers that a program gets anew in every call come from *places*, (container, key) pairs such as a group of an
-    optimizer and "lr". What else it reads there is guarded.
+    Numbers that a program gets anew in every call come from its arguments and from *places*, (container, key) pairs
+    such as a group of an optimizer and "lr". What else it reads there is guarded.
+
+    Args:
+        name: of the function.
+        arguments: its arguments that are numbers.
+        varying: (container, key) pairs of other values that are known to change: places too, if they are numbers.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, arguments: list | tuple = (), varying: list | tuple = ()) -> None:
         self.tracer = _native.Tracer()
         self.tracer.set_name(name)
-        self.places: list[tuple[Any, Any]] = []  # number i is container[key]
-        self.place_names: list[str] = []
+        self.numbers = [Number(self, f"r[{i}]", value) for i, value in enumerate(arguments)]
+        self.number_names = [f"number {i} of the arguments" for i in range(len(arguments))]  # of r
+        self.places: list[tuple[Any, Any]] = []  # behind the arguments, r is container[key]
+        self.phases: list[int] = []  # of each place: how many host steps come before it is read
+        self.host_steps: list[Any] = []  # run before the program, see thalweg.jit.host
         self.guards: dict[str, Any] = {}  # source of a condition on the numbers → its outcome
         self.same: list[tuple[Any, Any, Any]] = []  # (container, key, value): must stay equal
-        self.modules: dict[int, tuple[Any, bool]] = {}  # id → (module, its mode)
-        self.updates: list[tuple[Any, Any, str]] = []  # container[key] = source, after every run
-        self.deferred: list[Any] = []  # called after every run
-        self._graph_numbers: dict[str, int] = {}  # source → number of the graph
+        self.lengths: list[tuple[Any, int]] = []  # (container, its length)
+        self.owners: list[tuple[Any, str, Any]] = []  # (weak reference to an object, attribute, its value)
+        self.module_guards: dict[int, ModuleGuard] = {}  # by id
+        self.updates: list[tuple[Any, Any, Any]] = []  # container[key] = value made of numbers, after every run
+        self.callbacks: list[tuple[Callable, tuple, dict]] = []  # called after every run
+        self.graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other
-        self._optimizers: list[tuple] = []  # (optimizer, its state, its groups, the state's keys)
-        self._filled: list[int] = []  # of each: how many parameters had a state when the trace began
-        self._entries: list[int] = []  # and how many entries there were when it ended
+        self._varying = varying
+        self._optimizers: list[tuple] = []  # (optimizer, its state, the state's keys, how many were filled)
         self._lifted: list[tuple[Any, dict]] = []  # (container, what it held)
         self._own_text: dict[tuple[int, Any], str] = {}  # (id of container, key) → source of the number there
         self._names: dict[int, str] = {}  # paths of modules
@@ -42,56 +56,130 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.tracer.start()
-        context.current = self
+        tracing.current = self
         return self
 
-    def __exit__(self, *failure: object) -> None:
-        context.current = None
+    def __exit__(self, kind: Any, *failure: object) -> None:
+        tracing.current = None
         self.tracer.stop()
         self._restore_numbers()
+        for step in reversed(self.host_steps):
+            step.undo()
+        if kind is not None:
+            self.abandon()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Python code inside runs for real."""
+        tracing.current = None
+        self.tracer.stop()
+        try:
+            yield
+        finally:
+            self.tracer.start()
+            tracing.current = self
+
+    def abandon(self) -> None:
+        """Puts back what the traced function has changed outside: the call never was."""
+        self.tracer.restore_grads()
+        for _, states, keys, _ in self._optimizers:
+            for key in [key for key in states if key not in keys]:
+                del states[key]
+        for guard in self.module_guards.values():
+            guard.restore()
 
     # ---- numbers
 
     def lift(self, container: dict, name: str) -> None:
         """Makes the numbers in `container` those of the program, until the trace ends; guards its other values."""
-        if any(known is container for known, _ in self._lifted):
+        if not self._begin_lifting(container):
             return
-        self._lifted.append((container, dict(container)))
-        for key, value in container.items():
+        for key, value in list(container.items()):
             if type(value) in (int, float):
-                container[key] = self._new_number(container, key, value, f"{name}[{key!r}]")
-            elif type(value) in (bool, str, type(None), tuple):
+                container[key] = self.new_number(container, key, value, f"{name}[{key!r}]")
+            elif is_simple(value):
                 self.same.append((container, key, value))
+
+    def watch(self, container: dict, name: str, keys: Any = None) -> None:
+        """Guards the simple values in `container`, or those under `keys`; numbers that vary are the program's."""
+        for key in list(container) if keys is None else keys:
+            value = container[key]
+            if not is_simple(value):
+                continue
+            if type(value) in (int, float) and self._varies(container, key):
+                self.lift_item(container, key, name)
+            else:
+                self.same.append((container, key, value))
+
+    def watch_cell(self, cell: Any, name: str) -> list:
+        """Guards the value of a variable of a function around the traced one; returns a list of the value."""
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not bound yet
+            return []
+        if is_simple(value):
+            self.owners.append((cell, "cell_contents", value))
+        return [value]
+
+    def add_callback(self, function: Callable, args: tuple, kwargs: dict) -> None:
+        """Has `function` called after every run."""
+        structure = _native.Structure.of_result((args, kwargs), Number)
+        self.callbacks.append((function, *structure.build([tensor.detach() for tensor in structure.tensors])))
+
+    def lift_item(self, container: dict, key: Any, name: str) -> None:
+        """Makes the number container[key] one of the program."""
+        self._begin_lifting(container)
+        if (id(container), key) not in self._own_text:
+            container[key] = self.new_number(container, key, container[key], f"{name}[{key!r}]")
+
+    def _begin_lifting(self, container: dict) -> bool:
+        if any(known is container for known, _ in self._lifted):
+            return False
+        self._lifted.append((container, dict(container)))
+        return True
+
+    def _varies(self, container: Any, key: Any) -> bool:
+        return any(known is container and key == other for known, other in self._varying)
 
     def lift_optimizer(self, optimizer: Any) -> None:
         """Lifts the options and the state of an optimizer, and guards that it keeps them where they are."""
         if any(known is optimizer for known, *_ in self._optimizers):
             return
-        self._optimizers.append((optimizer, optimizer.state, optimizer.param_groups, set(optimizer.state)))
-        self._filled.append(_filled(optimizer.state))
+        state, groups = optimizer.state, optimizer.param_groups
+        self._optimizers.append((optimizer, state, set(state), _filled(state)))
+        self.owners += [(weakref.ref(optimizer), "state", state), (weakref.ref(optimizer), "param_groups", groups)]
+        self.lengths += [(groups, len(groups)), *((group["params"], len(group["params"])) for group in groups)]
         name = type(optimizer).__name__
-        for i, group in enumerate(optimizer.param_groups):
+        for i, group in enumerate(groups):
             self.lift(group, f"{name}.param_groups[{i}]")
-        for i, state in enumerate(optimizer.state.values()):
-            self.lift(state, f"{name}.state[{i}]")
+        for i, entry in enumerate(state.values()):
+            self.lift(entry, f"{name}.state[{i}]")
 
-    def _new_number(self, container: Any, key: Any, value: float, name: str) -> Number:
-        text = f"r[{len(self.places)}]"
+    def new_number(self, container: Any, key: Any, value: float, name: str) -> Number:
+        """The program's number container[key], as it is after the host steps so far."""
+        text = f"r[{len(self.number_names)}]"
         self._own_text[id(container), key] = text
         self.places.append((container, key))
-        self.place_names.append(name)
+        self.phases.append(len(self.host_steps))
+        self.number_names.append(name)
         return Number(self, text, value)
+
+    def is_own(self, container: Any, key: Any) -> bool:
+        """Whether a lifted number is as it was read."""
+        value = container[key]
+        return type(value) is not Number or value.text == self._own_text.get((id(container), key))
 
     def number_in_graph(self, number: Number) -> int:
         """The number that stands for an expression in the graph."""
-        if context.current is not self:
+        if tracing.current is not self:
             raise RuntimeError(f"the number {number} of a traced function is used after its trace has ended")
-        if number.text not in self._graph_numbers:
-            self._graph_numbers[number.text] = self.tracer.add_number(self.describe(number.text))
-        return self._graph_numbers[number.text]
+        if number.text not in self.graph_numbers:
+            self.graph_numbers[number.text] = self.tracer.add_number(self.describe(number.text))
+        return self.graph_numbers[number.text]
 
     def describe(self, text: str) -> str:
-        return re.sub(r"\br\[(\d+)\]", lambda match: self.place_names[int(match[1])], text)
+        """A formula in words."""
+        return describe(text, self.number_names)
 
     def guard(self, source: str, outcome: Any) -> None:
         """The trace holds while `source` gives `outcome`."""
@@ -99,35 +187,28 @@ class Trace:
 
     def _restore_numbers(self) -> None:
         # Empty entries come for parameters that need no state.
-        self.made_state = any(
-            _filled(state) != filled for (_, state, *_), filled in zip(self._optimizers, self._filled)
-        )
-        self._entries = [len(state) for _, state, *_ in self._optimizers]
+        self.made_state = any(_filled(state) != filled for _, state, _, filled in self._optimizers)
+        self.lengths += [(state, len(state)) for _, state, _, _ in self._optimizers]
         lifted = {id(container) for container, _ in self._lifted}
         for _, states, _, _ in self._optimizers:
             self._lifted += [(state, {}) for state in states.values() if id(state) not in lifted]
         for container, before in self._lifted:
             self.made_state |= len(container) != len(before)
             for key, value in list(container.items()):
-                if not isinstance(value, Number):
+                own = self._own_text.get((id(container), key))
+                if own is None and type(value) is not Number:
                     continue
-                if value.text != self._own_text.get((id(container), key)):
-                    self.updates.append((container, key, value.text))
-                container[key] = before[key] if key in before else value.value
+                if type(value) is not Number or value.text != own:
+                    self.updates.append((container, key, value))
+                container[key] = before[key] if key in before else getattr(value, "value", value)
         self._lifted.clear()
-
-    def compile_numbers(self) -> tuple[Any, Any, Any]:
-        """Functions of the numbers read: those of the graph, the outcomes of the guards, the updates."""
-        scope = {"math": math}
-        sources = (list(self._graph_numbers), list(self.guards), [source for _, _, source in self.updates])
-        return tuple(eval(f"lambda r: [{', '.join(texts)}]", scope) for texts in sources)  # type: ignore[return-value]
 
     # ---- modules
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
         """Runs a module's call under its path."""
-        self.modules.setdefault(id(module), (module, module.training))
         if id(module) not in self._names:
+            self.add_module(module)
             prefix = type(module).__name__
             for path, child in module.named_modules():
                 self._names.setdefault(id(child), f"{prefix}.{path}" if path else prefix)
@@ -139,36 +220,36 @@ class Trace:
             self._path.pop()
             self.tracer.module = self._path[-1] if self._path else ""
 
-    def holds(self) -> bool:
-        """Whether what the trace read, numbers apart, is as it was."""
-        return (
-            all(container.get(key, self) == value for container, key, value in self.same)
-            and all(module.training == training for module, training in self.modules.values())
-            and all(
-                _keeps(o, state, groups, entries)
-                for (o, state, groups, _), entries in zip(self._optimizers, self._entries)
-            )
-        )
+    def add_module(self, module: Any) -> None:
+        """Guards the attributes of a module and of those below it; numbers that vary are the program's."""
+        prefix = type(module).__name__
+        for path, child in module.named_modules():
+            name = f"{prefix}.{path}" if path else prefix
+            if id(child) in self.module_guards:
+                continue
+            attributes = child.__dict__
+            varying = [key for container, key in self._varying if container is attributes and key in attributes]
+            self.module_guards[id(child)] = ModuleGuard(child, name, skip=varying)
+            for key in varying:
+                if type(attributes[key]) in (int, float):
+                    self.lift_item(attributes, key, name)
 
-    def what_changed(self) -> str:
-        """Why the trace does not hold; empty where it does."""
-        for container, key, value in self.same:
-            if container.get(key, self) != value:
-                return f"option {key!r} was {value!r}, and is {container.get(key)!r}"
-        for module, training in self.modules.values():
-            if module.training != training:
-                return f"training of a {type(module).__name__} was {training}, and is {module.training}"
-        for (optimizer, state, groups, _), entries in zip(self._optimizers, self._entries):
-            if not _keeps(optimizer, state, groups, entries):
-                return f"{type(optimizer).__name__} has other groups or other state than before"
-        return ""
+    @property
+    def modules(self) -> dict[int, tuple[Any, str]]:
+        """All modules that the function called, and those below them: id → (module, path)."""
+        return {key: (guard.module, guard.name) for key, guard in self.module_guards.items() if guard.module}
+
+
+def is_simple(value: Any) -> bool:
+    """Whether a value can be compared in every call."""
+    return type(value) in SIMPLE or (type(value) is tuple and all(is_simple(item) for item in value))
+
+
+def describe(text: str, names: list[str]) -> str:
+    """A formula with names for the numbers that it reads."""
+    return re.sub(r"\br\[(\d+)\]", lambda match: names[int(match[1])], text)
 
 
 def _filled(state: dict) -> int:
     """How many parameters have a state."""
     return sum(1 for entry in state.values() if entry)
-
-
-def _keeps(optimizer: Any, state: Any, groups: Any, entries: int) -> bool:
-    """Whether an optimizer keeps its numbers where they were found."""
-    return optimizer.state is state and optimizer.param_groups is groups and len(state) == entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
+from thalweg._core._native import touch_modules
 from thalweg.frontend.dtypes import as_dtype
 
 __all__ = ["ConvertMixin"]
@@ -29,24 +30,26 @@ class ConvertMixin:
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
+        touch_modules()
         return self
 
     def to(self, *args, **kwargs):
         """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype), to(tensor).
 
-        Args:
-            device: where to; a device or its name.
-            dtype: a floating or complex dtype, applied to floating and complex tensors only.
-            non_blocking: let copies run behind, where the device can.
-            memory_format: applied to tensors of 4 or 5 dims.
+                Args:
+                    device: where to; a device or its name.
+                    dtype: a floating or complex dtype, applied to floating and complex tensors only.
+                    non_blocking: let copies run behind, where the device can.
+                    memory_format: applied to tensors of 4 or 5 dims.
 
-        Returns: the module itself.
+                Returns: the module itself.
 
-        Errors: TypeError for a dtype that is neither floating nor complex.
+                Errors: TypeError for a dtype that is neither floating nor complex.
 
-        >>> import thalweg as tw
-        >>> tw.nn.Linear(2, 2).to(tw.float64).weight.dtype == tw.float64
-        True
+                >>> import thalweg as tw
+        from thalweg._core._native import touch_modules
+                >>> tw.nn.Linear(2, 2).to(tw.float64).weight.dtype == tw.float64
+                True
         """
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import thalweg as tw
-from thalweg.jit import context
+from thalweg._core._native import touch_modules
+from thalweg.jit.context import tracing
 from thalweg.nn.convert import ConvertMixin
 from thalweg.nn.hooks import CallHooks, call_with_hooks
 from thalweg.nn.parameter import Buffer, Parameter
@@ -50,8 +51,8 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         raise NotImplementedError(f"forward: {type(self).__name__} does not define it")
 
     def __call__(self, *args, **kwargs):
-        if context.current is not None:
-            return context.current.call_module(self, self._call, args, kwargs)
+        if tracing.current is not None:
+            return tracing.current.call_module(self, self._call, args, kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args, **kwargs):
@@ -91,6 +92,7 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
     def _need_call_hooks(self):
         if self._call_hooks is None:
             object.__setattr__(self, "_call_hooks", CallHooks())
+            touch_modules()
         return self._call_hooks
 
     # ---- attributes
@@ -119,7 +121,8 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         elif isinstance(value, Buffer):
             self._forget(name, self._buffers)
             self.register_buffer(name, value, value.persistent)
-        elif not self._replace_member(state, name, value):
+        elif state.get(name, state) is not value and not self._replace_member(state, name, value):
+            touch_modules()
             object.__setattr__(self, name, value)
 
     def _replace_member(self, state, name, value):
@@ -132,10 +135,12 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
                 wanted = {"_parameters": "a Parameter", "_modules": "a Module", "_buffers": "a Tensor"}[kind]
                 raise TypeError(f"{type(self).__name__}.{name}: {wanted} or None is wanted, got {type(value).__name__}")
             members[name] = value
+            touch_modules()
             return True
         return False
 
     def __delattr__(self, name):
+        touch_modules()
         for members in (self._parameters, self._buffers, self._modules):
             if name in members:
                 del members[name]
@@ -179,6 +184,7 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         if name not in members and hasattr(self, name):
             raise KeyError(f"{type(self).__name__}: attribute {name!r} already exists")
         members[name] = value
+        touch_modules()
 
     def _forget(self, name, members):
         """Drops whatever `name` means outside `members`, so that an assigned name has one meaning."""
@@ -189,6 +195,7 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        touch_modules()
 
     # ---- modes
 
@@ -197,7 +204,9 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         if not isinstance(mode, bool):
             raise TypeError(f"train: mode must be a bool, got {type(mode).__name__}")
         for module in self.modules():
-            object.__setattr__(module, "training", mode)
+            if module.training is not mode:
+                object.__setattr__(module, "training", mode)
+                touch_modules()
         return self
 
     def eval(self):

@@ -9,7 +9,7 @@ from itertools import chain
 
 import thalweg as tw
 from thalweg._core import _native
-from thalweg.jit import context
+from thalweg.jit.context import tracing
 from thalweg.nn.hooks import HookDict
 
 __all__ = ["Optimizer"]
@@ -22,8 +22,8 @@ def _traceable(step):
 
     @functools.wraps(step)
     def traceable(self, *args, **kwargs):
-        if context.current is not None:
-            context.current.lift_optimizer(self)
+        if tracing.current is not None:
+            tracing.current.lift_optimizer(self)
         return step(self, *args, **kwargs)
 
     return traceable
@@ -142,8 +142,8 @@ class Optimizer:
         if closure is not None:
             with tw.enable_grad():
                 loss = closure()
-        if context.current is not None:
-            context.current.lift_optimizer(self)
+        if tracing.current is not None:
+            tracing.current.lift_optimizer(self)
         before = _native.allocate_for_long(True)  # the state
         try:
             with tw.no_grad():

@@ -46,7 +46,7 @@ class _ModuleSequence(Module):
     def __delitem__(self, index):
         keys = list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]
         for key in keys:
-            del self._modules[key]
+            delattr(self, key)
         self._rebuild(list(self._modules.values()))
 
     def append(self, module):
@@ -175,7 +175,7 @@ class ModuleDict(Module):
         self.register_module(key, module)
 
     def __delitem__(self, key):
-        del self._modules[key]
+        delattr(self, key)
 
     def __len__(self):
         return len(self._modules)

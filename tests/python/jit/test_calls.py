@@ -1,0 +1,457 @@
+"""Arguments of compiled functions: which values are numbers of the program, which are constants, what is held."""
+
+import dataclasses
+import gc
+import math
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import thalweg as tw
+from thalweg import nn
+from thalweg.nn import functional as F
+
+
+def test_numbers_need_no_trace_of_their_own():
+    f = tw.jit(lambda x, a, b=1.0: (x * a + b, a * 2, b if a else None))
+    for a, b in ((2, 0.5), (3, -1.5), (-7, math.inf), (2**40, 1e-300)):
+        result, double, same = f(tw.ones(2), a, b)
+        assert result.tolist() == (tw.ones(2) * a + b).tolist()
+        assert (double, same) == (a * 2, b) and type(double) is int and type(same) is float
+    assert f.trace_count == 1
+    assert f(tw.ones(2), 0)[2] is None and f.trace_count == 2
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        f(tw.ones(2), 2**62)
+    assert tw.jit(lambda n: n)(2**70) == 2**70
+    assert tw.jit(lambda x, a: x + a)(tw.ones(2, dtype=tw.int64), 2.5).dtype == tw.float32
+
+
+def test_numbers_that_decide_something_are_guarded():
+    @tw.jit
+    def f(x, n, scale):
+        y = x.narrow(0, 0, n)
+        for _ in range(n):
+            y = y + scale
+        return (y if scale > 0 else -y), isinstance(n, int), isinstance(scale, float)
+
+    x = tw.arange(4.0)
+
+    def expected(n, scale):
+        y = [v + n * scale for v in range(n)]
+        return y if scale > 0 else [-v for v in y]
+
+    for n, scale in ((1, 1.0), (2, 1.0), (2, 3.0), (2, -1.0), (1, 5.0)):
+        result, *kinds = f(x, n, scale)
+        assert result.tolist() == expected(n, scale) and kinds == [True, True]
+    assert f.trace_count == 3
+    assert "decides something" in f.explain()
+
+
+def test_numbers_of_other_types_and_in_containers():
+    @dataclasses.dataclass
+    class Options:
+        scale: float
+        name: str
+
+    f = tw.jit(lambda x, options, pair: x * options.scale + pair[0] - pair[1]["b"])
+    for i in range(3):
+        assert f(tw.ones(1), Options(2.0 + i, "n"), [i, {"b": 1}]).item() == 2 + i + i - 1
+    assert f.trace_count == 1
+    f(tw.ones(1), Options(2, "n"), [1, {"b": 1}])  # an int now
+    f(tw.ones(1), Options(2.0, "m"), [1, {"b": 1}])
+    assert f.trace_count == 3
+    g = tw.jit(lambda x, flag: x + 1 if flag is True else x + 2)
+    assert [g(tw.zeros(()), flag).item() for flag in (True, False, 1, True)] == [1, 2, 2, 1] and g.trace_count == 3
+
+
+def test_numbers_in_tensors_and_ops():
+    def f(x, n, p):
+        full = tw.full((2,), p)
+        return full, tw.tensor([p, p * 2]), x.pow(n), x.clamp(-p, p), tw.arange(n), F.dropout(x, p, True), tw.tensor(p)
+
+    static = tw.jit(f)
+    for n, p in ((2, 0.5), (3, 0.25), (2, 0.125)):
+        tw.manual_seed(1)
+        expected = f(tw.ones(3) * 2, n, p)
+        tw.manual_seed(1)
+        for a, b in zip(static(tw.ones(3) * 2, n, p), expected):
+            assert a.tolist() == b.tolist() and a.dtype == b.dtype
+
+
+def test_static_arguments():
+    @tw.jit(static_argnames=("n", "options"))
+    def f(x, n, options=None):
+        return x * n, type(n).__name__
+
+    for call in (lambda n: f(tw.ones(1), n), lambda n: f(tw.ones(1), n=n)):
+        for n in (2, 3, 2):
+            result, kind = call(n)
+            assert result.item() == n and kind == "int"
+    assert f.trace_count == 4
+    g = tw.jit(lambda x, n: x * n, static_argnums=-1)
+    g(tw.ones(1), 2), g(tw.ones(1), 3)
+    assert g.trace_count == 2
+    f(tw.ones(1), 1, (1, 2)), f(tw.ones(1), 1, (1, 2))
+    assert f.trace_count == 5
+    with pytest.raises(TypeError, match="static argument must not be a tensor"):
+        f(tw.ones(1), tw.ones(1))
+    with pytest.raises(TypeError, match="keys of a dict"):
+        f(tw.ones(1), [1])
+    with pytest.raises(ValueError, match="static_argnames"):
+        tw.jit(lambda x: x, static_argnames="y")
+    with pytest.raises(ValueError, match="static_argnums"):
+        tw.jit(lambda x: x, static_argnums=3)
+
+
+def test_methods_have_programs_of_their_own_and_are_not_kept():
+    class Scaler:
+        def __init__(self, factor):
+            self.factor = factor
+            self.weight = tw.full((2,), float(factor))
+
+        @tw.jit
+        def scale(self, x):
+            return x * self.weight + self.factor
+
+    a, b = Scaler(2), Scaler(3)
+    assert a.scale(tw.ones(2)).tolist() == [4, 4] and b.scale(tw.ones(2)).tolist() == [6, 6]
+    assert a.scale(tw.ones(2)).tolist() == [4, 4] and Scaler.scale.trace_count == 2
+    a.factor = 10
+    assert a.scale(tw.ones(2)).tolist() == [12, 12]
+    a.factor = 11  # a number that varies is one of the program
+    assert a.scale(tw.ones(2)).tolist() == [13, 13] and Scaler.scale.trace_count == 3
+    assert "'factor'" in tw.jit.explain(a.scale)
+    gone = weakref.ref(a)
+    del a
+    assert gone() is None
+    method = Scaler(5).scale
+    assert method(tw.zeros(2)).tolist() == [5, 5]
+
+
+def test_a_method_of_a_module_and_a_graph_do_not_keep_it():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        @tw.jit
+        def forward(self, x):
+            return self.layer(x).detach()
+
+    model = Model()
+    x = tw.ones(1, 2)
+    assert model(x).tolist() == model.layer(x).tolist() == model(x).tolist() and Model.forward.trace_count == 1
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+    class Program(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def build(self, x):
+            return self.layer(x).detach()
+
+    graph = Program()
+    graph(x), graph(x)
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert gone() is None
+
+
+def test_modules_as_arguments():
+    @tw.jit
+    def f(module, x):
+        return module(x).detach()
+
+    a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+    x = tw.ones(1, 2)
+    for module in (a, b, a, b):
+        assert f(module, x).tolist() == module(x).tolist()
+    assert f.trace_count == 2
+    gone = weakref.ref(a)
+    del a, module
+    assert gone() is None
+
+
+def test_attributes_of_modules_are_guarded_and_become_numbers_when_they_vary():
+    class Noisy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.dropout = nn.Dropout(0.5)
+            self.scale, self.flag, self.calls = 2.0, "plus", 0
+
+        def forward(self, x):
+            self.calls += 1
+            x = self.dropout(x) * self.scale
+            return x + 1 if self.flag == "plus" else x - 1
+
+    models = [Noisy(), Noisy()]
+    static = tw.jit(models[1].__call__)
+    x = tw.ones(50)
+    for i in range(8):
+        outcomes = []
+        for model, call in zip(models, (models[0], static)):
+            model.dropout.p, model.scale, model.flag = 0.1 * i, 2.0 + i, ("minus" if i == 7 else "plus")
+            tw.manual_seed(i)
+            outcomes.append((call(x).tolist(), model.calls))
+        assert outcomes[0] == outcomes[1]
+    assert static.trace_count <= 5  # first, calls, p, scale, flag
+
+
+def test_members_of_modules_are_guarded():
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(2, 2)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x.detach()
+
+    model, x = Stack(), tw.ones(1, 2)
+    static = tw.jit(lambda x: model(x))
+
+    def check(traces):
+        assert static(x).tolist() == model(x).tolist() == static(x).tolist() and static.trace_count == traces
+
+    check(1)
+    model.layers.append(nn.Linear(2, 2))
+    check(2)
+    model.layers[0].weight = nn.Parameter(tw.ones(2, 2))
+    check(3)
+    del model.layers[0]
+    check(4)
+    model.layers[0].register_forward_hook(lambda module, args, output: output + 1)
+    check(5)
+    model.to(tw.float64), model.to(tw.float32)
+    model.train(), model.eval(), model.train()
+    static(x)
+    check(static.trace_count)
+    tied = nn.Linear(2, 2)
+    model.layers.append(tied), model.layers.append(tied)
+    static(x)
+    check(static.trace_count)
+
+
+def test_globals_and_closures_are_guarded():
+    scale = 2.0
+
+    def f(x):
+        return x * scale
+
+    static = tw.jit(f)
+    assert static(tw.ones(1)).item() == 2
+    scale = 3.0
+    assert static(tw.ones(1)).item() == 3 and static.trace_count == 2
+    globals()["FACTOR"] = 1.0
+    static = tw.jit(lambda x: x * FACTOR)  # noqa: F821
+    values = []
+    for i in range(5):
+        globals()["FACTOR"] = float(i)
+        values.append(static(tw.ones(1)).item())
+    assert values == [0, 1, 2, 3, 4] and static.trace_count == 2
+    del globals()["FACTOR"]
+    with pytest.raises(NameError):
+        static(tw.ones(1))
+
+
+def test_layouts_of_variables_are_guarded():
+    weight = nn.Parameter(tw.arange(6.0).reshape(2, 3))
+    static = tw.jit(lambda x: (x * weight).detach())
+    x = tw.ones(2, 3)
+    static(x)
+    weight.data = tw.arange(6.0).reshape(3, 2).t()
+    assert static(x).tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_groups_that_grow_are_noticed():
+    a, b = (nn.Parameter(tw.ones(1)) for _ in range(2))
+    optimizer = tw.optim.SGD([a], lr=1.0)
+
+    @tw.jit
+    def step():
+        optimizer.zero_grad()
+        (a * 2 + b * 3).sum().backward()
+        optimizer.step()
+
+    step(), step()
+    optimizer.add_param_group({"params": [b], "lr": 0.5})
+    b.grad = None
+    step()
+    assert a.item() == 1 - 3 * 2 and b.item() == 1 - 0.5 * 3
+
+
+def test_calls_from_several_threads():
+    weight = nn.Parameter(tw.zeros(4))
+    optimizer = tw.optim.SGD([weight], lr=1.0)
+    optimizer.param_groups[0]["count"] = 0
+
+    @tw.jit
+    def step(x, n):
+        optimizer.zero_grad()
+        (weight * x).sum().backward()
+        optimizer.step()
+        optimizer.param_groups[0]["count"] += 1
+        return x * n, tw.ones(64, 64) @ tw.ones(64, 64)
+
+    failures = []
+
+    def work(number):
+        x = tw.full((4,), float(number))
+        for i in range(100):
+            result, _ = step(x, i)
+            if result.tolist() != [number * i] * 4:
+                failures.append((number, i, result.tolist()))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert weight.tolist() == [-600.0] * 4 and optimizer.param_groups[0]["count"] == 400
+
+
+def test_threads_that_trace_do_not_disturb_others():
+    """While one thread traces, modules and optimizers of another run eagerly, or wait for their turn."""
+    failures = []
+
+    def work(number):
+        layer = nn.Linear(3, 3)
+        optimizer = tw.optim.Adam(layer.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            layer(x).sum().backward()
+            optimizer.step()
+
+        static = tw.jit(step) if number % 2 else step
+        try:
+            for i in range(12):
+                static(tw.ones(1 + i % 3, 3))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_failing_call_changes_nothing():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(tw.ones(2))
+            self.register_buffer("seen", tw.zeros(()))
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            self.seen = self.seen + 1
+            return x * self.weight
+
+    model = Counting()
+    optimizer = tw.optim.Adam(model.parameters(), lr=0.5)
+    fail = True
+
+    @tw.jit
+    def step(x):
+        optimizer.zero_grad()
+        model.eval()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if fail:
+            raise KeyError("stop")
+        return loss.detach()
+
+    weight, seen = model.weight, model.seen
+    with pytest.raises(KeyError):
+        step(tw.ones(2))
+    assert model.weight is weight and weight.tolist() == [1, 1] and weight.grad is None
+    assert model.seen is seen and model.calls == 0 and model.training
+    assert len(optimizer.state) == 0 and optimizer.param_groups[0]["lr"] == 0.5
+    fail = False
+    assert step(tw.ones(2)).item() == 2 and model.calls == 1
+    np.testing.assert_allclose(weight.tolist(), [0.5, 0.5], rtol=1e-6)
+
+
+def test_callbacks_run_after_the_call_in_order():
+    seen = []
+    table = tw.zeros(2)
+
+    @tw.jit
+    def f(x, n):
+        table.add_(x)
+        tw.jit.callback(lambda *args, **kwargs: seen.append((args, kwargs, table.tolist())), x.sum(), n * 2, key=[x])
+        tw.jit.debug_print("{:.1f} {n}", x.mean(), n=n)
+        return x * n
+
+    assert f(tw.ones(2), 3).tolist() == [3, 3] and f(tw.zeros(2), 4).tolist() == [0, 0] and f.trace_count == 1
+    (args, kwargs, then), (args2, _, then2) = seen
+    assert args[0].item() == 2 and args[1] == 6 and kwargs["key"][0].tolist() == [1, 1] and then == [1, 1]
+    assert args2[1] == 8 and then2 == [1, 1]
+
+
+def test_debug_print_prints(capsys):
+    f = tw.jit(lambda x: tw.jit.debug_print("{:.1f} and {b}", x.sum(), b="b"))
+    f(tw.ones(2)), f(tw.ones(2) * 2)
+    tw.jit.debug_print("{}", 5)
+    assert capsys.readouterr().out == "2.0 and b\n4.0 and b\n5\n"
+
+
+def test_a_callback_that_raises_loses_nothing():
+    table = tw.zeros(1)
+
+    def stop(total):
+        if total.item() > 1:
+            raise RuntimeError("too much")
+
+    @tw.jit
+    def f(x):
+        table.add_(x)
+        tw.jit.callback(stop, x.sum())
+        return x
+
+    f(tw.ones(1))
+    with pytest.raises(RuntimeError, match="too much"):
+        f(tw.ones(1) * 2)
+    assert table.item() == 3
+    f(tw.ones(1))
+    assert table.item() == 4 and f.trace_count == 1
+
+
+def test_a_callback_may_call_the_function():
+    results = []
+
+    @tw.jit
+    def f(x):
+        tw.jit.callback(lambda total: results.append(total.item()) or (total < 3 and f(total + 1)), x.sum())
+        return x
+
+    f(tw.ones(()))
+    assert results == [1, 2, 3] and f.trace_count == 1
+
+
+def test_results_that_are_differentiated_come_with_callbacks():
+    seen = []
+    weight = nn.Parameter(tw.ones(2))
+
+    @tw.jit
+    def f(x):
+        y = x * weight
+        tw.jit.callback(lambda y: seen.append(y.requires_grad), y)
+        return y
+
+    for _ in range(2):
+        f(tw.ones(2)).sum().backward()
+    assert weight.grad.tolist() == [2, 2] and seen == [False, False]
