@@ -5,8 +5,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
-from thalweg.composites.support import int64
-from thalweg.frontend.creation import tensor
+from thalweg.composites.support import int64, require_none
 from thalweg.frontend.dtypes import bfloat16, float16, float32
 
 
@@ -52,7 +51,7 @@ def embedding(
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, Tensor, int]:
-    """Flat indices, the bag of each, and the number of bags."""
+    """Flat indices, the bag of each, and the number of bags; what is in none counts to one more."""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("embedding_bag: 2-dim input takes no offsets: each row is a bag")
@@ -63,26 +62,17 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
         raise ValueError(f"embedding_bag: 1 or 2 dims of input are wanted, got {input.ndim}")
     if offsets is None or offsets.ndim != 1:
         raise ValueError("embedding_bag: 1-dim input needs 1-dim offsets")
-    starts = offsets.tolist()
-    if include_last_offset:
-        if not starts:
-            raise ValueError("embedding_bag: include_last_offset wants at least one offset")
-        ends = starts[1:]
-        starts = starts[:-1]
-    else:
-        ends = [*starts[1:], input.shape[0]]
-    if starts and starts[0] != 0:
-        raise ValueError(f"embedding_bag: the first offset must be 0, got {starts[0]}")
-    sizes = [end - start for start, end in zip(starts, ends, strict=True)]
-    if any(size < 0 for size in sizes) or sum(sizes) > input.shape[0]:
-        raise ValueError(f"embedding_bag: offsets must rise to at most {input.shape[0]}, got {offsets.tolist()}")
-    used = sum(sizes)
-    bags = [bag for bag, size in enumerate(sizes) for _ in range(size)]
-    return input[:used], _int_tensor(bags), len(sizes)
-
-
-def _int_tensor(values: list[int]) -> Tensor:
-    return tensor(values, dtype=int64)
+    if include_last_offset and not offsets.shape[0]:
+        raise ValueError("embedding_bag: include_last_offset wants at least one offset")
+    size, count = input.shape[0], offsets.shape[0] - include_last_offset
+    message = f"embedding_bag: offsets must begin at 0 and rise to at most {size}"
+    require_none(offsets[:1] != 0, ValueError, message)
+    require_none(offsets[1:] < offsets[:-1], ValueError, message)
+    require_none(offsets[-1:] > size, ValueError, message)
+    places = ops.range_fill(size, 0, 1, dtype=int64)
+    if not offsets.shape[0]:
+        return input, places * 0, 0
+    return input, ops.searchsorted_rows(offsets.long(), places, right=True) - 1, count
 
 
 @export(nn=True)
@@ -121,19 +111,17 @@ def embedding_bag(
         raise RuntimeError("embedding_bag: mode max does not scale gradients by frequency")
     padding = _padding_row("embedding_bag", padding_idx, weight.shape[0])
     indices, bags, count = _bags(input, offsets, include_last_offset)
-    scales = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: indices.shape[0]]
+    scales = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     if max_norm is not None:
         _renorm(weight, indices, max_norm, norm_type)
     if padding >= 0:
-        kept = ops.nonzero(ops.ne(indices, padding)).reshape(-1)
-        indices, bags = indices[kept], bags[kept]
-        scales = None if scales is None else scales[kept]
+        bags = ops.where(ops.eq(indices, padding), count, bags)
     rows: Any = ops.embedding_lookup(weight, indices, -1, scale_grad_by_freq)
     if weight.dtype in (float16, bfloat16):  # summed in float32
         rows = rows.to(float32)
     if scales is not None:
         rows = rows * scales.to(rows.dtype).unsqueeze(1)
-    return _reduce_bags(rows, bags, count, mode).to(weight.dtype)
+    return _reduce_bags(rows, bags, count + 1, mode)[:count].to(weight.dtype)
 
 
 def _reduce_bags(rows: Tensor, bags: Tensor, count: int, mode: str) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
 from thalweg.composites.nn_loss import Flag, legacy_reduction, reduced
-from thalweg.composites.support import broadcast_shape
+from thalweg.composites.support import broadcast_shape, require_none
 
 
 @export(nn=True, function=True)
@@ -200,8 +200,8 @@ def multilabel_margin_loss(
     classes = input.shape[-1]
     if not classes:
         raise RuntimeError(f"multilabel_margin_loss: at least one class is wanted, got shape {tuple(input.shape)}")
-    if any(label >= classes or label < -1 for label in target.flatten().tolist()):
-        raise RuntimeError(f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]")
+    outside = (target >= classes) | (target < -1)
+    require_none(outside, RuntimeError, f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]")
     given = (target >= 0).long().cumprod(-1) > 0
     labels = target.clamp(min=0)
     is_label = ((labels.unsqueeze(-1) == _classes(classes)) & given.unsqueeze(-1)).sum(-2) > 0
