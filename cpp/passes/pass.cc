@@ -57,8 +57,9 @@ void simplify(ir::Graph& graph) {
 }
 
 const Pass* find_pass(std::string_view name) {
-  for (const Pass& pass : simplify_passes())
-    if (pass.name == name) return &pass;
+  for (std::span<const Pass> passes : {simplify_passes(), fuse_passes()})
+    for (const Pass& pass : passes)
+      if (pass.name == name) return &pass;
   return nullptr;
 }
 

@@ -23,6 +23,10 @@ std::span<const Pass> simplify_passes();
 // Runs them, and again while the number of nodes goes down, four times at most.
 void simplify(ir::Graph& graph);
 
+// Those that make a graph faster to run, in order. Values keep their bits, but nodes may be such that
+// gradients and other passes know nothing of.
+std::span<const Pass> fuse_passes();
+
 // Any pass by its name; null when there is none.
 const Pass* find_pass(std::string_view name);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ir/result_order.h"
+#include "ops/fused/by_rows.h"
 #include "planner/plan_graph.h"
 
 namespace tw::planner {
@@ -27,6 +28,12 @@ ir::Geometry row_major(const Dims& sizes) { return {sizes, contiguous_strides(si
 bool elementwise(const ir::OpDef& def) {
   return def.sbp_rule == sbp::elementwise || def.sbp_rule == sbp::elementwise_linear ||
          def.sbp_rule == sbp::elementwise_monotone || def.sbp_rule == sbp::elementwise_additive;
+}
+
+// All elements in row-major order.
+bool is_reshape(const ir::OpDef& def) {
+  const std::string& name = def.schema.name;
+  return name == "reshape" || name == "view" || name == "squeeze" || name == "unsqueeze";
 }
 
 class Walk {
@@ -57,6 +64,7 @@ class Walk {
   struct About {
     int uses = 0;                    // in the whole graph
     int output = -1, variable = -1;  // the first that it is, or is assigned to
+    bool reshaped = false;           // the output is not the value itself, but another shape of it
     const ir::Node* view = nullptr;  // an assigned value is this view of it
     Place place;                     // without a buffer before the node that makes it
   };
@@ -73,6 +81,14 @@ class Walk {
       About& value = about(*graph_.outputs[i]);
       value.uses++;
       if (value.output < 0) value.output = static_cast<int>(i);
+      // What it is another shape of may lie in the output, too.
+      for (const ir::Node* node = maker(graph_.outputs[i]); node && is_reshape(*node->def);
+           node = maker(node->inputs[0])) {
+        About& whole = about(*node->inputs[0]);
+        if (whole.output >= 0) break;
+        whole.output = static_cast<int>(i);
+        whole.reshaped = true;
+      }
     }
     for (const ir::Assignment& assignment : graph_.assignments) {
       About& value = about(*assignment.value);
@@ -276,7 +292,7 @@ class Walk {
     if (known.output >= 0) {
       int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, known.output);
       Place place = at(buffer, value);
-      place.geometry.strides = strides_of(step, value);
+      if (!known.reshaped) place.geometry.strides = strides_of(step, value);
       return place;
     }
     static const int window_write = ir::registry().get("window_write").id;
@@ -288,12 +304,25 @@ class Walk {
         continue;
       bool writes_into = def.id == window_write && i == 0 && step.inputs[1].buffer != input.buffer &&
                          is_contiguous(input.geometry.sizes, input.geometry.strides);
-      if (writes_into || (elementwise(def) && aligned(step, input.buffer, input.geometry)))
+      bool takes = rows_over(*step.node, number) == static_cast<int64_t>(i) && alone(step, i);
+      if (writes_into || takes || (elementwise(def) && aligned(step, input.buffer, input.geometry)))
         return {input.buffer, layout_.roots++, input.dtype, input.geometry};
     }
     Place place = fresh(value);
     place.geometry.strides = strides_of(step, value);
     return place;
+  }
+
+  // The input whose memory a body of rows may give to an output; -1: none.
+  static int64_t rows_over(const ir::Node& node, size_t output) {
+    static const int by_rows = ir::registry().get("by_rows").id;
+    return node.def->id == by_rows ? static_cast<const ops::ByRowsAttrs*>(node.attrs.get())->over[output]
+                                   : -1;
+  }
+  static bool alone(const Step& step, size_t input) {
+    for (size_t i = 0; i < step.inputs.size(); i++)
+      if (i != input && step.inputs[i].buffer == step.inputs[input].buffer) return false;
+    return true;
   }
 
   // Another output or a written input of this step lies there already.

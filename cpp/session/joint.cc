@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "passes/pointwise.h"
+
 namespace tw::session {
 
 namespace {
@@ -61,6 +63,8 @@ class Splitter {
     number(graph.inputs, &inputs_);
     number(graph.variables, &variables_);
     number(graph.constants, &constants_);
+    for (const ir::Assignment& assignment : graph.assignments)
+      assigned_.insert(graph.variables[assignment.variable].value.get());
   }
 
   Split run(const std::vector<Value>& gradients) {
@@ -91,8 +95,29 @@ class Splitter {
     const Node* node = ir::graph_value(value).node;
     if (node && !forward_.count(node)) return value;
     Value& known = known_[value.get()];
-    if (!known) known = node && is_cheap(*node) ? again(*node, value) : leaf_for(value);
+    if (!known) {
+      int nodes = 0;
+      bool made_again = node && (is_cheap(*node) || can_be_remade(*node, &nodes));
+      known = made_again ? again(*node, value) : leaf_for(value);
+    }
     return known;
+  }
+
+  // A few pointwise ops away from what backward is given: to make it again, beside what reads it, costs less
+  // than to write it to memory and back. Small values cost nothing either way.
+  bool can_be_remade(const Node& node, int* nodes) const {
+    constexpr int64_t kFewestBytes = 256 << 10;
+    constexpr int kMostNodes = 6;
+    bool plain = node.lifted.empty() && node.def->random_key_offset < 0 && node.def->mutated_params == 0 &&
+                 !node.inputs.empty();
+    bool large = node.outputs[0]->count() * size_of(node.outputs[0]->dtype) >= kFewestBytes;
+    if (!plain || ++*nodes > kMostNodes || !(node.def->view || (large && passes::is_pointwise(*node.def))))
+      return false;
+    for (const Value& input : node.inputs) {
+      if (!input || (!ir::graph_value(input).node && !assigned_.count(input.get()))) continue;
+      if (!ir::graph_value(input).node || !can_be_remade(*ir::graph_value(input).node, nodes)) return false;
+    }
+    return true;
   }
 
   Value again(const Node& node, const Value& value) {
@@ -129,6 +154,7 @@ class Splitter {
 
   ir::Graph& graph_;
   std::unordered_set<const Node*> forward_;
+  std::unordered_set<const ir::ValueImpl*> assigned_;  // variables that forward writes
   size_t first_seed_;
   Numbers inputs_, variables_, constants_;
   std::unordered_map<const ir::ValueImpl*, Value> known_;

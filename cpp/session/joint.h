@@ -26,7 +26,7 @@ struct Split {
 
 // Takes the nodes that only `gradients` need out of `graph`, whose inputs from `first_seed` on are the
 // gradients of results; what they read of the rest becomes further outputs of `graph`. Views and literals are
-// made again instead.
+// made again instead, and so are a few pointwise ops.
 Split split_joint(ir::Graph& graph, const std::vector<ir::Value>& gradients, size_t first_seed);
 
 }  // namespace tw::session

@@ -1,6 +1,7 @@
 #include "session/kernels.h"
 
 #include "eager/dispatch.h"
+#include "session/row_program.h"
 
 namespace tw::session {
 
@@ -44,6 +45,7 @@ class NodeKernel final : public runtime::LaunchKernel {
 std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& launch) {
   if (launch.node >= 0) {
     const ir::Node& node = *graph_.nodes[launch.node];
+    if (node.def->schema.name == "by_rows") return make_row_kernel(node);
     return std::make_unique<NodeKernel>(*node.def, node.attrs.get());
   }
   const ir::OpDef& def = ir::registry().get(launch.op);

@@ -33,6 +33,7 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
     input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
   passes::simplify(*graph_);
   fold_literals();
+  passes::run_passes(*graph_, passes::fuse_passes());
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_, input_strides_), kernels);
   for (const eager::Tensor& variable : variables_) variable_bytes_.push_back(variable->storage->size_bytes());
@@ -45,7 +46,8 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
 
 Program::~Program() = default;
 
-// The plan says in which order the dims of an output lie: its value that owns the output's bytes.
+// The plan says in which order the dims of an output lie: its value that owns the output's bytes. Where that
+// has another shape, both are in row-major order.
 void Program::find_output_strides() {
   for (const ir::Value& output : graph_->outputs)
     output_strides_.push_back(contiguous_strides(output->sizes));
@@ -53,7 +55,8 @@ void Program::find_output_strides() {
   for (const plan::Value& value : plan.values) {
     if (value.segment < 0 || value.storage >= 0) continue;
     const plan::Segment& segment = plan.segments[value.segment];
-    if (segment.kind == plan::SegmentKind::kOutput) output_strides_[segment.index] = value.strides;
+    if (segment.kind == plan::SegmentKind::kOutput && value.sizes == graph_->outputs[segment.index]->sizes)
+      output_strides_[segment.index] = value.strides;
   }
 }
 

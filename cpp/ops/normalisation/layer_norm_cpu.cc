@@ -1,7 +1,9 @@
 // Forward reads x once and writes y; backward reads g and x once and writes dx. Floor: these bytes over the
-// bandwidth. The gradients of weight and bias are summed in fixed blocks of rows, and the blocks in order, so
-// they do not depend on the number of threads.
+// bandwidth. The gradients of weight and bias are summed over few rows at a time, these in fixed blocks, and
+// the blocks in order, so they do not depend on the number of threads, and any few rows can be had by
+// themselves (session/row_sums.h does).
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "device/cpu/dense.h"
@@ -17,6 +19,7 @@ using namespace device;
 namespace {
 
 constexpr int64_t kGrainBytes = 192 << 10;
+constexpr int64_t kFewRows = 8;  // whose gradients of weight and bias are summed by themselves
 
 int64_t row_grain(int64_t n, int64_t bytes) {
   return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, n * bytes));
@@ -180,18 +183,23 @@ void backward(KernelContext& k) {
   ScratchArray<C> ones = filled<C>(weight.data() ? 0 : n, 1);
   const C* w = weight.data() ? weight.data() : ones.data();
   bool params = a.wanted & (kNormWeight | kNormBias);
-  int64_t block = std::max<int64_t>(8, (rows + 63) / 64), blocks = (rows + block - 1) / block;
+  int64_t block = std::bit_ceil(static_cast<uint64_t>(std::max(kFewRows, (rows + 63) / 64)));
+  int64_t blocks = (rows + block - 1) / block;
   ScratchArray<C> parts(params ? blocks * 2 * n : 0);
   auto* dx = a.wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
   parallel_for(0, blocks, row_grain(n * block, 3 * sizeof(T)), [&](int64_t first, int64_t last) {
+    ScratchArray<C> few(params ? 2 * n : 0);
     for (int64_t b = first; b < last; b++) {
       C* sums = params ? parts.data() + b * 2 * n : nullptr;
       if (params) std::fill_n(sums, 2 * n, C(0));
       for (int64_t row = b * block; row < std::min(rows, (b + 1) * block); row++) {
-        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], sums, params ? sums + n : nullptr};
+        if (params && row % kFewRows == 0) std::fill_n(few.data(), 2 * n, C(0));
+        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], few.data(), few.data() + n};
         auto* row_dx = dx ? dx + row * n : nullptr;
         params ? backward_row<T, kCentre, true>(n, g.data() + row * n, x.data() + row * n, p, row_dx)
                : backward_row<T, kCentre, false>(n, g.data() + row * n, x.data() + row * n, p, row_dx);
+        bool last_of_few = (row + 1) % kFewRows == 0 || row + 1 == rows;
+        if (params && last_of_few) sum_blocks(few.data(), 1, 2 * n, 2 * n, sums);
       }
     }
   });

@@ -1,0 +1,14 @@
+#include "passes/fuse/fuse.h"
+
+#include "passes/pass.h"
+
+namespace tw::passes {
+
+std::span<const Pass> fuse_passes() {
+  static constexpr Pass kPasses[] = {
+      {"by_rows", group_by_rows},
+  };
+  return kPasses;
+}
+
+}  // namespace tw::passes
