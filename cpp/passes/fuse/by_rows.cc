@@ -65,8 +65,9 @@ class Groups {
     std::vector<std::vector<size_t>> readers(nodes + groups_.size());
     std::vector<int> waits(readers.size());
     for (auto& node : graph_.nodes)
-      for (const Value& input : node->inputs) {
-        const Node* made_by = maker(input);
+      for (const Value& given : node->inputs) {
+        int group = group_of(node.get());
+        const Node* made_by = maker(group < 0 ? given : operand(given, groups_[group].space));
         if (!made_by || unit(made_by) == unit(node.get())) continue;
         readers[unit(made_by)].push_back(unit(node.get()));
         waits[unit(node.get())]++;
@@ -82,6 +83,9 @@ class Groups {
   }
 
   static const Node* maker(const Value& value) { return value ? ir::graph_value(value).node : nullptr; }
+  static const Value& operand(const Value& value, const RowSpace& space) {
+    return space.folded ? row_source(value) : value;
+  }
   int group_of(const Node* node) const {
     auto at = group_.find(node);
     return at == group_.end() ? -1 : at->second;
@@ -121,7 +125,8 @@ class Groups {
       return group >= 0 && tried.insert(group).second && joins(number, node, role, space, group);
     };
     bool joined = false;
-    for (const Value& input : node.inputs) {
+    for (const Value& given : node.inputs) {
+      const Value& input = operand(given, space);
       joined = joined || try_group(group_of(maker(input)));
       auto reader = input ? reader_.find(input.get()) : reader_.end();
       if (reader != reader_.end()) joined = joined || try_group(reader->second);
@@ -139,7 +144,8 @@ class Groups {
     if (!(target.space == space) || number - first > kWindow || target.nodes.size() >= kMostNodes)
       return false;
     bool reads_member = false;
-    for (const Value& input : node.inputs) {
+    for (const Value& given : node.inputs) {
+      const Value& input = operand(given, space);
       const Node* made_by = maker(input);
       if (group_of(made_by) == group) {
         if (is_row_sum(*made_by, ir::graph_value(input).output)) return false;
@@ -156,8 +162,10 @@ class Groups {
   void add(Node& node, int group) {
     groups_[group].nodes.push_back(&node);
     group_[&node] = group;
-    for (const Value& input : node.inputs)
+    for (const Value& given : node.inputs) {
+      const Value& input = operand(given, groups_[group].space);
       if (input && numel(input->sizes) == numel(groups_[group].space.sizes)) reader_[input.get()] = group;
+    }
   }
 
   // Does `node`, outside of the group, need something that the group makes? Members of other groups need what
@@ -198,17 +206,14 @@ class Writer {
     for (size_t i = 0; i < groups.size(); i++)
       for (const Node* node : groups[i].nodes) group_[node] = static_cast<int>(i);
     done_.resize(groups.size());
-    auto use = [&](const Value& value, const Node* by) {
-      const Node* made_by = value ? ir::graph_value(value).node : nullptr;
-      auto group = group_.find(made_by);
-      if (group == group_.end()) return;
-      auto reader = by ? group_.find(by) : group_.end();
-      if (reader == group_.end() || reader->second != group->second) outside_.insert(value.get());
-    };
-    for (auto& node : graph.nodes)
-      for (const Value& input : node->inputs) use(input, node.get());
     for (const Value& output : graph.outputs) use(output, nullptr);
     for (const ir::Assignment& assignment : graph.assignments) use(assignment.value, nullptr);
+    for (size_t i = graph.nodes.size(); i-- > 0;) {
+      const Node* node = graph.nodes[i].get();
+      if (node->outputs.empty()) needed_.insert(node);
+      if (!needed_.count(node)) continue;
+      for (const Value& input : node->inputs) use(input, node);
+    }
   }
 
   void run() {
@@ -217,7 +222,8 @@ class Writer {
     for (auto& node : old_) owned_[node.get()] = &node;
     for (size_t i = 0; i < old_.size(); i++) {
       const Node* node = old_[i].get();
-      if (!node) continue;  // written already
+      if (!node || !needed_.count(node))
+        continue;  // written already, or a shape that only the groups' nodes read
       auto group = group_.find(node);
       if (group == group_.end()) {
         write_before(node);
@@ -230,6 +236,24 @@ class Writer {
   }
 
  private:
+  // What a node reads: members of a folded group see through other shapes.
+  const Value& seen_by(const Node* node, const Value& given) const {
+    auto member = node ? group_.find(node) : group_.end();
+    return given && member != group_.end() && groups_[member->second].space.folded ? row_source(given)
+                                                                                   : given;
+  }
+
+  void use(const Value& given, const Node* by) {
+    const Value& value = seen_by(by, given);
+    const Node* made_by = value ? ir::graph_value(value).node : nullptr;
+    if (!made_by) return;
+    needed_.insert(made_by);
+    auto group = group_.find(made_by);
+    if (group == group_.end()) return;
+    auto member = by ? group_.find(by) : group_.end();
+    if (member == group_.end() || member->second != group->second) outside_.insert(value.get());
+  }
+
   void update(Value& value) {
     auto at = value ? by_.find(value.get()) : by_.end();
     if (at != by_.end()) value = at->second;
@@ -253,7 +277,8 @@ class Writer {
     done_[number] = true;
     const RowGroup& group = groups_[number];
     for (const Node* member : group.nodes)
-      for (const Value& input : member->inputs) {
+      for (const Value& given : member->inputs) {
+        const Value& input = seen_by(member, given);
         const Node* made_by = input ? ir::graph_value(input).node : nullptr;
         auto other = made_by ? group_.find(made_by) : group_.end();
         if (made_by && (other == group_.end() || other->second != number)) write_before(made_by);
@@ -289,6 +314,7 @@ class Writer {
   const std::vector<RowGroup>& groups_;
   std::unordered_map<const Node*, int> group_;
   std::unordered_set<const ir::ValueImpl*> outside_;  // values of groups that others read
+  std::unordered_set<const Node*> needed_;
   std::vector<char> done_;
   std::vector<std::unique_ptr<Node>> old_;
   std::unordered_map<const Node*, std::unique_ptr<Node>*> owned_;

@@ -6,6 +6,7 @@ namespace tw::passes {
 
 std::span<const Pass> fuse_passes() {
   static constexpr Pass kPasses[] = {
+      {"scatter_sums", put_scatters_together},
       {"by_rows", group_by_rows},
   };
   return kPasses;

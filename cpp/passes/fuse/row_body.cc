@@ -45,8 +45,9 @@ class Builder {
   }
 
  private:
-  Value inside(const Value& value) {
-    if (!value) return {};
+  Value inside(const Value& given) {
+    if (!given) return {};
+    const Value& value = group_.space.folded ? row_source(given) : given;
     Value& known = inside_[value.get()];
     if (!known) {
       Dims shape;
@@ -79,7 +80,8 @@ class Builder {
       bool read_later = false;
       for (size_t later = n; later < group_.nodes.size(); later++)
         for (const Value& read : group_.nodes[later]->inputs)
-          read_later |= read == input && (later > n || !pointwise);
+          read_later |=
+              read && (group_.space.folded ? row_source(read) : read) == input && (later > n || !pointwise);
       if (!read_later) return static_cast<int64_t>(i);
     }
     return -1;

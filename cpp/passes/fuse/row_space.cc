@@ -57,13 +57,25 @@ bool RowSpace::shape_of(const Dims& operand, Dims* body) const {
     return operand.size() < rank || (operand.size() == rank && (operand[0] == 1 || operand[0] == sizes[0]));
   }
   int64_t columns = sizes.back();
-  if (operand.size() == rank && std::equal(sizes.begin(), sizes.end() - 1, operand.begin()) &&
+  if (operand.size() >= 2 && operand.size() <= 3 && RowSpace(operand).rows == rows &&
       (operand.back() == columns || operand.back() == 1)) {
     *body = {rows, operand.back()};
     return true;
   }
   *body = {columns};
   return operand.size() <= rank && numel(operand) == columns && operand.back() == columns;
+}
+
+const ir::Value& row_source(const ir::Value& value) {
+  const ir::Value* at = &value;
+  while (const Node* node = *at ? ir::graph_value(*at).node : nullptr) {
+    const std::string& name = node->def->schema.name;
+    if (name != "reshape" && name != "view" && name != "squeeze" && name != "unsqueeze") break;
+    RowSpace from(node->inputs[0]->sizes), to((*at)->sizes);
+    if (!from.folded || !to.folded || !(from == to)) break;
+    at = &node->inputs[0];
+  }
+  return *at;
 }
 
 RowRole row_role(const Node& node) {

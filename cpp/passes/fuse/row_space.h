@@ -5,7 +5,7 @@
 
 namespace tw::passes {
 
-// The rows of a group: all of its ops have this shape. Up to three dims count as [rows, columns]; with more,
+// The rows of a group: all of its ops have them. Up to three dims count as [rows, columns]; with more,
 // the first is the rows, since such tensors may lie channels-last.
 struct RowSpace {
   Dims sizes;
@@ -15,8 +15,14 @@ struct RowSpace {
   explicit RowSpace(const Dims& shape);
   // The shape of an operand in the body; false where it is neither cut into these rows nor the same for all.
   bool shape_of(const Dims& operand, Dims* body) const;
-  bool operator==(const RowSpace& other) const { return sizes == other.sizes; }
+  bool operator==(const RowSpace& other) const {
+    return folded && other.folded ? rows == other.rows && sizes.back() == other.sizes.back()
+                                  : sizes == other.sizes;
+  }
 };
+
+// What a value is another shape of, of the same rows: to a folded group they are one.
+const ir::Value& row_source(const ir::Value& value);
 
 enum class RowRole { kNone, kPointwise, kWithinRows, kSum };
 

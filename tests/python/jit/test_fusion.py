@@ -138,3 +138,34 @@ def test_results_take_over_memory_that_nobody_needs_any_more():
     compiled = tw.jit(run)
     compiled(tw.randn(256, 256), tw.randn(256, 256))
     assert compiled.plan().arena_bytes <= 256 * 256 * 4
+
+
+def test_gradients_of_all_parts_are_put_together():
+    tw.manual_seed(0)
+    x = tw.randn(4, 3, 32, requires_grad=True)
+
+    def run():
+        q, k, v = (x.select(1, i) for i in range(3))
+        (q * k * tw.relu(v)).sum().backward()
+
+    run()
+    expected = gradients([x])
+    compiled = tw.jit(run)
+    compiled()
+    assert gradients([x]) == expected
+    assert "select_scatter_sum" in ops_of(compiled) and "select_scatter_zeros" not in ops_of(compiled)
+
+
+def test_sums_and_products_read_a_group_in_other_shapes():
+    tw.manual_seed(0)
+    x, layer = tw.randn(4, 64, 256, requires_grad=True), tw.nn.Linear(256, 512)
+
+    def run():
+        F.gelu(layer(x)).square().sum().backward()
+
+    run()
+    expected = gradients([x, layer.weight, layer.bias])
+    compiled = tw.jit(run)
+    compiled()
+    assert gradients([x, layer.weight, layer.bias]) == expected
+    assert "sum" not in ops_of(compiled)[2:]  # that of the bias is a part of a group
