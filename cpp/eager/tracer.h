@@ -23,6 +23,13 @@ struct GradChange {
   Tensor after;       // null: none
 };
 
+// A variable that is the memory of an argument: bound in every run.
+struct Bound {
+  int variable;
+  int argument;
+  bool whole;  // the argument's storage from its start; else the argument alone
+};
+
 class Tracer {
  public:
   Tracer();
@@ -35,6 +42,11 @@ class Tracer {
 
   // A tensor that stands for an argument like `like`.
   Tensor add_input(const std::string& name, const TensorImpl& like);
+  // The function gets the next argument as it is, because it writes to memory that others see too: that of
+  // other arguments or, with `fixed`, of tensors of the outside. Else its memory is bound in every run.
+  void add_as_is(const Tensor& argument, bool fixed);
+  // After the function has run: arguments that should have been added as they are, and whether fixed.
+  std::vector<std::pair<int, bool>> entangled() const;
   // A 0-dim operand that ranks as a Python number, for number `number` of the graph.
   Tensor number_operand(int number, const Scalar& now);
   int add_number(const std::string& name);
@@ -79,11 +91,30 @@ class Tracer {
   // The argument that a tensor is; -1 for any other, views of arguments too.
   int input_of(const TensorImpl& tensor) const;
   bool input_written(int input) const;
-  const Dims& input_strides(int input) const { return inputs_[input]->strides; }
+  // Of the graph's inputs, in order: which arguments they are. Those that were written are none after
+  // commit().
+  const std::vector<int>& graph_inputs() const { return graph_inputs_; }
+  const std::vector<Bound>& bound() const { return bound_; }
+  // After commit(): the variable whose memory an argument is, -1 where it is none; and the tensor that stood
+  // for it.
+  int variable_of_input(int input) const { return inputs_[input].variable; }
+  const TensorImpl& input(int input) const { return *inputs_[input].tensor; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  const Dims& input_strides(int input) const { return inputs_[input].tensor->strides; }
   // What a storage holds at the end, in the order of memory; null where nothing was ever written.
   ir::Value whole_of(const Storage& storage);
 
  private:
+  struct Input {
+    Tensor tensor;         // what the function gets
+    Ref<Storage> storage;  // of the argument; null for one of the trace
+    bool gaps;             // in its memory
+    bool fixed;
+    int variable = -1;
+  };
+  void bind_written_inputs();
+  void bind_variables();
+  bool written(const Storage* storage) const;
   SymbolicMemory& memory_of(TensorImpl& tensor);
   SymbolicMemory& capture(TensorImpl& tensor);
   ir::Value literal(const Scalar& value, DType dtype);
@@ -93,7 +124,9 @@ class Tracer {
   std::unique_ptr<ir::Graph> graph_;
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
   std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
-  std::vector<Tensor> inputs_;
+  std::vector<Input> inputs_;
+  std::vector<int> graph_inputs_;
+  std::vector<Bound> bound_;
   std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;

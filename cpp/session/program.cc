@@ -24,19 +24,27 @@ bool is_literal(const ir::Node& node) {
 }  // namespace
 
 Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
-                 std::vector<eager::Tensor> constants, std::vector<Dims> input_strides)
+                 std::vector<eager::Tensor> constants, std::vector<Dims> input_strides,
+                 std::vector<eager::Bound> bound)
     : graph_(std::move(graph)),
       variables_(std::move(variables)),
       constants_(std::move(constants)),
-      input_strides_(std::move(input_strides)) {
+      input_strides_(std::move(input_strides)),
+      bound_(std::move(bound)) {
   for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
     input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
+  assigned_.resize(variables_.size());
+  for (const ir::Assignment& assignment : graph_->assignments) assigned_[assignment.variable] = true;
   passes::simplify(*graph_);
   fold_literals();
   passes::run_passes(*graph_, passes::fuse_passes());
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_, input_strides_), kernels);
-  for (const eager::Tensor& variable : variables_) variable_bytes_.push_back(variable->storage->size_bytes());
+  for (size_t i = 0; i < variables_.size(); i++) {
+    const ir::GraphValue& value = *graph_->variables[i].value;
+    variable_bytes_.push_back(variables_[i] ? variables_[i]->storage->size_bytes()
+                                            : static_cast<size_t>(value.count() * size_of(value.dtype)));
+  }
   for (const eager::Tensor& constant : constants_) constant_data_.push_back(constant->storage->data());
   variable_data_.resize(variables_.size());
   input_data_.resize(graph_->inputs.size());
@@ -83,9 +91,11 @@ void Program::fold_literals() {
 }
 
 bool Program::variables_fit() const {
-  for (size_t i = 0; i < variables_.size(); i++)
-    if (variables_[i]->storage->symbolic() || variables_[i]->storage->size_bytes() != variable_bytes_[i])
-      return false;
+  for (size_t i = 0; i < variables_.size(); i++) {
+    if (!variables_[i]) continue;
+    const eager::Storage& storage = *variables_[i]->storage;
+    if (storage.symbolic() || storage.size_bytes() != variable_bytes_[i]) return false;
+  }
   return true;
 }
 
@@ -99,7 +109,8 @@ void* Program::variable_data(size_t i) const {
 }
 
 std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
-                                        std::span<const Scalar> numbers) {
+                                        std::span<const Scalar> numbers,
+                                        std::span<const eager::Tensor> arguments) {
   TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
            " tensors are wanted, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -111,7 +122,12 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
              inputs[i]->dtype, " of shape ", inputs[i]->sizes, " and strides ", inputs[i]->strides);
     input_data_[i] = inputs[i]->data();
   }
-  for (size_t i = 0; i < variables_.size(); i++) variable_data_[i] = variable_data(i);
+  for (size_t i = 0; i < variables_.size(); i++)
+    if (variables_[i]) variable_data_[i] = variable_data(i);
+  for (const eager::Bound& bound : bound_) {
+    const eager::Tensor& argument = arguments[bound.argument];
+    variable_data_[bound.variable] = bound.whole ? argument->storage->data() : argument->data();
+  }
   std::vector<eager::Tensor> outputs;
   outputs.reserve(output_data_.size());
   for (size_t i = 0; i < output_data_.size(); i++) {
@@ -129,7 +145,9 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     executable_->run(bindings);
   }
   for (const ir::Assignment& assignment : graph_->assignments)
-    variables_[assignment.variable]->storage->version++;
+    if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
+  for (const eager::Bound& bound : bound_)
+    if (assigned_[bound.variable]) arguments[bound.argument]->storage->version++;
   return outputs;
 }
 

@@ -14,8 +14,10 @@ class Program {
  public:
   // `variables` and `constants` stand behind those of the graph, in the same order. Plans and allocates.
   // Inputs lie in the given strides, without gaps, or in row-major order.
+  // Variables that are bound to arguments have no tensor.
   Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
-          std::vector<eager::Tensor> constants, std::vector<Dims> input_strides = {});
+          std::vector<eager::Tensor> constants, std::vector<Dims> input_strides = {},
+          std::vector<eager::Bound> bound = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -23,7 +25,9 @@ class Program {
   // Runs one step; `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not
   // have the traced dtype, shape and strides, kRuntime where a variable's tensor has been given other memory
   // of another size.
-  std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers);
+  // Bound variables are found in `arguments`.
+  std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
+                                 std::span<const eager::Tensor> arguments = {});
 
   // Whether the tensors behind the variables still have memory as when they were traced.
   bool variables_fit() const;
@@ -33,6 +37,9 @@ class Program {
   const Dims& output_strides(int output) const { return output_strides_[output]; }
   int64_t arena_bytes() const { return executable_->arena_bytes(); }
   const std::vector<eager::Tensor>& variables() const { return variables_; }
+  // Whether a run writes a variable.
+  bool assigns(size_t variable) const { return assigned_[variable]; }
+  bool assigns_any() const { return !graph_->assignments.empty(); }
 
  private:
   void fold_literals();
@@ -42,6 +49,8 @@ class Program {
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
   std::vector<size_t> variable_bytes_;
+  std::vector<eager::Bound> bound_;
+  std::vector<bool> assigned_;  // of the variables
   std::vector<Dims> input_strides_, output_strides_;
   std::unique_ptr<runtime::Executable> executable_;
   // Addresses of a run; kept, so that a call does not allocate them.

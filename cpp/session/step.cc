@@ -1,5 +1,6 @@
 #include "session/step.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/memory_order.h"
@@ -31,8 +32,6 @@ std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> re
     if (effect.input >= 0) effect.leaf = nullptr;
     step->grads_.push_back(std::move(effect));
   }
-  for (const Tensor& variable : tracer.variables())
-    step->leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
   return step;
 }
 
@@ -43,12 +42,12 @@ int Step::add_output(eager::Tracer& tracer, eager::TensorImpl& tensor) {
 
 Step::Source Step::source_of(eager::Tracer& tracer, const Tensor& tensor) {
   Source source;
-  if (!tensor->storage->symbolic()) {
+  source.input = tracer.input_of(*tensor);
+  if (source.input >= 0) return source;
+  if (tensor->storage->symbolic())
+    source.output = add_output(tracer, *tensor);
+  else
     source.tensor = tensor;
-  } else {
-    source.input = tracer.input_of(*tensor);
-    if (source.input < 0) source.output = add_output(tracer, *tensor);
-  }
   return source;
 }
 
@@ -67,6 +66,10 @@ void Step::compile(eager::Tracer& tracer) {
   }
   tracer.commit();
   std::vector<Tensor> variables = tracer.variables(), constants = tracer.constants();
+  for (const Tensor& variable : variables)
+    if (variable)
+      leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
+  program_inputs_ = tracer.graph_inputs();
   Split split;
   std::vector<Tensor> read_variables, read_constants;
   if (differentiable()) {
@@ -78,16 +81,23 @@ void Step::compile(eager::Tracer& tracer) {
     passes::simplify(joint);
     std::vector<ir::Value> wanted(joint.outputs.begin() + static_cast<int64_t>(own), joint.outputs.end());
     joint.outputs.resize(own);
-    split = split_joint(tracer.graph(), wanted, first_seed_);
-    for (int i : split.variables) read_variables.push_back(variables[i]);
+    auto first_seed = std::find_if(program_inputs_.begin(), program_inputs_.end(),
+                                   [&](int input) { return input >= static_cast<int>(first_seed_); });
+    split = split_joint(tracer.graph(), wanted, first_seed - program_inputs_.begin());
+    program_inputs_.erase(first_seed, program_inputs_.end());
+    for (int i : split.variables) {
+      TW_CHECK(variables[i], kNotImplemented, tracer.graph().name,
+               ": the gradient of its results reads an argument that it writes to in place");
+      read_variables.push_back(variables[i]);
+    }
     for (int i : split.constants) read_constants.push_back(constants[i]);
     backward_inputs_ = std::move(split.inputs);
   }
   std::vector<Dims> strides;
-  for (size_t i = 0; i < tracer.graph().inputs.size(); i++)
-    strides.push_back(tracer.input_strides(static_cast<int>(i)));
+  for (int input : program_inputs_) strides.push_back(tracer.input_strides(input));
   program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
-                                       std::move(strides));
+                                       std::move(strides), tracer.bound());
+  describe_arguments(tracer);
   if (!split.backward) return;
   strides.clear();
   for (size_t i = 0; i < backward_inputs_.size(); i++)
@@ -100,7 +110,7 @@ void Step::compile(eager::Tracer& tracer) {
 Dims Step::strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const {
   switch (input.kind) {
     case BackwardInput::kArgument:
-      return tracer.input_strides(input.index);
+      return tracer.input_strides(program_inputs_[input.index]);
     case BackwardInput::kSaved:
       return program_->output_strides(input.index);
     default:
@@ -121,7 +131,55 @@ bool Step::valid() const {
   return program_->variables_fit();
 }
 
-bool Step::accepts(std::span<const Tensor>) const { return valid(); }
+void Step::describe_arguments(const eager::Tracer& tracer) {
+  size_t count = differentiable() ? first_seed_ : static_cast<size_t>(tracer.input_count());
+  for (size_t i = 0; i < count; i++) {
+    Argument argument;
+    argument.variable = tracer.variable_of_input(static_cast<int>(i));
+    const eager::TensorImpl& tensor = tracer.input(static_cast<int>(i));
+    argument.offset = tensor.offset;
+    argument.storage_bytes = tensor.storage->size_bytes();
+    if (argument.variable >= 0) {
+      argument.written = program_->assigns(argument.variable);
+      argument.whole = !tensor.storage->symbolic();
+      if (argument.whole) argument.fixed = program_->variables()[argument.variable];
+    }
+    arguments_.push_back(std::move(argument));
+  }
+}
+
+// Whether memory of the outside that the program reads or writes is that of an argument, and one of them is
+// written.
+bool Step::clashes(const eager::Storage* storage, bool written) const {
+  const auto& variables = program_->variables();
+  for (size_t i = 0; i < variables.size(); i++)
+    if (variables[i] && variables[i]->storage.get() == storage && (written || program_->assigns(i)))
+      return true;
+  return false;
+}
+
+// Programs that write must find memory shared as it was when they were traced.
+bool Step::memory_fits(std::span<const Tensor> inputs) const {
+  if (!program_->assigns_any()) return true;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Argument& argument = arguments_[i];
+    const eager::Storage* storage = inputs[i]->storage.get();
+    if (argument.whole &&
+        (inputs[i]->offset != argument.offset || storage->size_bytes() != argument.storage_bytes))
+      return false;
+    if (argument.fixed ? storage != argument.fixed->storage.get() : clashes(storage, argument.written))
+      return false;
+    for (size_t j = 0; j < i; j++) {
+      const Argument& other = arguments_[j];
+      bool shared = inputs[j]->storage.get() == storage;
+      bool one = argument.whole && other.whole && argument.variable == other.variable;
+      if (one ? !shared : shared && (argument.written || other.written)) return false;
+    }
+  }
+  return true;
+}
+
+bool Step::accepts(std::span<const Tensor> inputs) const { return valid() && memory_fits(inputs); }
 
 std::vector<uint32_t> Step::backward_versions() const {
   std::vector<uint32_t> versions;
@@ -146,10 +204,10 @@ std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<
 }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
-  SmallVector<Tensor, 8> ready(inputs.begin(), inputs.end());
-  for (Tensor& input : ready)  // the program wants memory without gaps
-    if (!is_dense(input->sizes, input->strides)) input = row_major(input);
-  std::vector<Tensor> values = program_->run({ready.data(), ready.size()}, numbers);
+  SmallVector<Tensor, 8> ready;
+  for (int i : program_inputs_)  // the program wants memory without gaps
+    ready.push_back(is_dense(inputs[i]->sizes, inputs[i]->strides) ? inputs[i] : row_major(inputs[i]));
+  std::vector<Tensor> values = program_->run({ready.data(), ready.size()}, numbers, inputs);
   saved_.clear();
   for (const BackwardInput& input : backward_inputs_)
     if (input.kind != BackwardInput::kSeed)

@@ -62,6 +62,18 @@ class Step {
     DType dtype;
     ir::Geometry geometry;
   };
+  // What the program may assume about the memory of an argument.
+  struct Argument {
+    bool written = false;
+    bool whole = false;   // a variable is its storage: bound to it, or
+    eager::Tensor fixed;  // that of this tensor of the outside
+    int variable = -1;
+    int64_t offset = 0;  // of these two kinds
+    size_t storage_bytes = 0;
+  };
+  void describe_arguments(const eager::Tracer& tracer);
+  bool memory_fits(std::span<const eager::Tensor> inputs) const;
+  bool clashes(const eager::Storage* storage, bool written) const;
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
   int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);
   Dims strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const;
@@ -72,6 +84,9 @@ class Step {
   std::vector<LeafGuard> leaf_guards_;
   std::vector<std::pair<Ref<eager::Storage>, int>> kept_;  // with the result that fills them
   std::unique_ptr<Program> program_;
+
+  std::vector<Argument> arguments_;
+  std::vector<int> program_inputs_;  // which arguments they are
 
   std::vector<ir::Value> gradients_;  // null where none flows
   size_t first_seed_ = 0;

@@ -66,6 +66,8 @@ void bind_jit(pb::module_& m) {
       .def("stop", [](eager::Tracer&) { eager::modes().tracer = nullptr; })
       .def("add_input", [](eager::Tracer& tracer, const std::string& name,
                            const Tensor& like) { return tracer.add_input(name, *like); })
+      .def("add_as_is", &eager::Tracer::add_as_is)
+      .def("entangled", &eager::Tracer::entangled)
       .def("add_number", &eager::Tracer::add_number)
       .def_readwrite("module", &eager::Tracer::module)
       .def("set_name", [](eager::Tracer& tracer, const std::string& name) { tracer.graph().name = name; })

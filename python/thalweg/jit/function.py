@@ -27,6 +27,10 @@ _MODES = ("grad mode", "inference mode", "autocast")
 _trace_lock = threading.RLock()
 
 
+class _EntangledError(Exception):
+    """A trace has to be made again: see Compiled._trace_until_apart."""
+
+
 class Compiled(_native.CallPath):
     """A function that is traced when it is called with arguments of a new kind, and run as a static program.
 
@@ -61,7 +65,7 @@ class Compiled(_native.CallPath):
         self._reasons.append(self._reason(structure))
         with _trace_lock:
             self.trace_count += 1
-            program = self._trace(structure, args)
+            program = self._trace_until_apart(structure, args)
         keep = not (program.step.made_state or program.made_state)
         if keep:
             self._make_room()
@@ -78,17 +82,31 @@ class Compiled(_native.CallPath):
 
     # ---- tracing
 
-    def _trace(self, structure: Any, args: tuple) -> Program:
+    def _trace_until_apart(self, structure: Any, args: tuple) -> Program:
+        """Traces again where a written argument turns out to share memory with others, or to have gaps in its own."""
+        as_is: dict[int, bool] = {}
+        while True:
+            trace = Trace(self._name, structure.numbers, self._varying)
+            program = self._trace(trace, structure, args, as_is)
+            if program is not None:
+                return program
+            found = dict(trace.tracer.entangled())
+            assert not found.keys() <= as_is.keys(), "an argument that was given as it is still is entangled"
+            as_is.update(found)
+
+    def _trace(self, trace: Trace, structure: Any, args: tuple, as_is: dict[int, bool]) -> Program | None:
+        """One trace; None where arguments beyond those in `as_is` must be given to the function as they are."""
         tensors = structure.tensors
-        trace = Trace(self._name, structure.numbers, self._varying)
-        ready = [tensor if _native.is_dense(tensor) else tensor.contiguous() for tensor in tensors]
-        symbolic = [trace.tracer.add_input(f"argument {i}", tensor) for i, tensor in enumerate(ready)]
+        symbolic = [self._add_argument(trace, i, tensor, as_is) for i, tensor in enumerate(tensors)]
         traced_args, traced_kwargs = structure.build_call(symbolic, trace.numbers)
         results: list = []
         try:
             with trace:
                 self._watch(trace, args)
                 value = self._function(*traced_args, **traced_kwargs)
+                if trace.tracer.entangled():
+                    raise _EntangledError
+                self._check_written(trace, symbolic)
                 returned = _native.Structure.of_result(value, Number)
                 gradient = record_gradient(trace.tracer, symbolic, returned.tensors)
                 if trace.callbacks:
@@ -98,17 +116,37 @@ class Compiled(_native.CallPath):
             if gradient:
                 step.set_gradients(trace.tracer, gradient.grads, len(tensors))
                 gradient.grads.clear()
-            for i in range(len(tensors)):
-                if trace.tracer.input_written(i):
-                    raise NotImplementedError(f"{trace_name(self._function)}: it writes to its argument {i} in place")
             returned.forget()
             del traced_args, traced_kwargs, symbolic, results, value
             trace.callbacks = [None] * len(trace.callbacks)  # what it held is in `returned`
             step.compile(trace.tracer)
             return Program(trace, structure, returned, step, gradient)
+        except _EntangledError:
+            trace.abandon()
+            return None
         except BaseException:
             trace.abandon()
             raise
+
+    def _add_argument(self, trace: Trace, i: int, tensor: Any, as_is: dict[int, bool]) -> Any:
+        """What the function gets for a tensor."""
+        if i not in as_is:
+            return trace.tracer.add_input(f"argument {i}", tensor)
+        if tensor.requires_grad:
+            raise NotImplementedError(
+                f"{self._name}: argument {i}, which requires grad, shares memory with others or has gaps in its own, "
+                "and is written to in place; clone() it before"
+            )
+        trace.tracer.add_as_is(tensor, as_is[i])
+        return tensor
+
+    def _check_written(self, trace: Trace, symbolic: list) -> None:
+        for i, tensor in enumerate(symbolic):
+            if trace.tracer.input_written(i) and tensor.grad_fn is not None:
+                raise NotImplementedError(
+                    f"{self._name}: what is written to argument {i} in place requires grad, and would go on beyond the "
+                    "call: detach() it, or write to a clone and return that"
+                )
 
     def _watch(self, trace: Trace, args: tuple) -> None:
         """Guards what the function's code reads by name, and the attributes of the object whose method it is."""
