@@ -121,7 +121,7 @@ Tensor random_input(const tw::ir::GraphValue& value) {
 
 std::vector<Tensor> make_inputs(tw::session::LoadedProgram& program, Options options) {
   std::vector<Tensor> inputs;
-  for (const tw::ir::Leaf& leaf : program.graph().inputs) {
+  for (const tw::ir::Leaf& leaf : program.inputs()) {
     auto given = options.inputs.find(leaf.name);
     TW_CHECK(given != options.inputs.end() || options.random, kValue, options.graph, ": input \"", leaf.name,
              "\" is missing: give --input ", leaf.name, "=file.safetensors, or --random");
@@ -145,8 +145,7 @@ void run(const Options& options) {
   using Clock = std::chrono::steady_clock;
   auto program = tw::session::LoadedProgram::load(options.graph);
   std::vector<Tensor> inputs = make_inputs(*program, options), outputs;
-  for (size_t i = 0; i < inputs.size(); i++)
-    print_tensor("input", program->graph().inputs[i].name, inputs[i]);
+  for (size_t i = 0; i < inputs.size(); i++) print_tensor("input", program->inputs()[i].name, inputs[i]);
   tw::eager::default_generator().set_state(static_cast<uint64_t>(options.seed), 0);
   for (int64_t i = 0; i < options.repeat; i++) {
     Clock::time_point start = Clock::now();

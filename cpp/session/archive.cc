@@ -6,6 +6,7 @@
 #include "ir/graph_text.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/simplify/simplify.h"
 #include "session/json.h"
 #include "session/tensor_file.h"
 
@@ -100,6 +101,8 @@ Archive read_archive(const std::string& path) {
   TW_CHECK(archive.result_names.size() == archive.graph->outputs.size(), kValue, "the graph has ",
            archive.graph->outputs.size(), " results, but ", archive.result_names.size(), " names for them");
   archive.numbers = Numbers::parse(needed(file, "numbers"));
+  if (const std::string* text = file.metadata_of("sizes"))
+    archive.sizes = Sizes::parse(*text, *archive.graph);
   TW_CHECK(archive.numbers.graph.size() == archive.graph->numbers.size(), kValue, "the graph has ",
            archive.graph->numbers.size(), " numbers, but ", archive.numbers.graph.size(),
            " formulas for them");
@@ -131,7 +134,7 @@ void finish_trace(eager::Tracer& tracer, const std::vector<Tensor>& results) {
   }
 }
 
-Archive take_archive(eager::Tracer& tracer) {
+Archive take_archive(eager::Tracer& tracer, bool simplified) {
   TW_CHECK(
       tracer.escaped().empty(), kValue,
       "the call makes a tensor that something outside keeps: call the function once before it is saved, if "
@@ -141,7 +144,7 @@ Archive take_archive(eager::Tracer& tracer) {
   archive.variables = tracer.variables();
   archive.constants = tracer.constants();
   archive.graph = tracer.take_graph();
-  passes::simplify(*archive.graph);
+  simplified ? passes::simplify(*archive.graph) : passes::remove_dead_code(*archive.graph);
   for (size_t i = 0; i < archive.variables.size(); i++)
     archive.variables[i] = memory_of(archive.variables[i], *archive.graph->variables[i].value);
   for (size_t i = 0; i < archive.constants.size(); i++)
@@ -150,6 +153,28 @@ Archive take_archive(eager::Tracer& tracer) {
   name_apart(archive.graph->variables, names);
   name_apart(archive.graph->constants, names);
   return archive;
+}
+
+void fit_archive(Archive& archive, std::vector<SizeSymbol> symbols, std::vector<int64_t> values,
+                 std::vector<SizedGraph> others, const std::vector<SizedGraph>& checks) {
+  std::vector<std::string> names;
+  for (const SizeSymbol& symbol : symbols) names.push_back(symbol.name);
+  std::vector<SizedGraph> traces = std::move(others);
+  traces.insert(traces.begin(), {std::move(archive.graph), std::move(values)});
+  archive.sizes = {std::move(symbols), fit_sizes(traces, names)};
+  for (const SizedGraph& check : checks) {
+    auto bound = bind_sizes(*traces[0].graph, archive.sizes, check.values);
+    TW_CHECK(bound->outputs.size() == check.graph->outputs.size(), kValue, "for ", names[0], " = ",
+             check.values[0], " it has ", check.graph->outputs.size(), " results, else ",
+             bound->outputs.size());
+    for (size_t i = 0; i < bound->outputs.size(); i++) {
+      const ir::ValueImpl &got = *bound->outputs[i], &wanted = *check.graph->outputs[i];
+      TW_CHECK(got.sizes == wanted.sizes && got.dtype == wanted.dtype, kValue, "for ", names[0], " = ",
+               check.values[0], " result ", i, " is ", ir::type_text(wanted.dtype, wanted.sizes),
+               ", and not ", ir::type_text(got.dtype, got.sizes), " as follows from the other sizes");
+    }
+  }
+  archive.graph = bind_sizes(*traces[0].graph, archive.sizes, checks.at(0).values);
 }
 
 void save_archive(const std::string& path, Archive& archive) {
@@ -166,6 +191,7 @@ void save_archive(const std::string& path, Archive& archive) {
   file.metadata = {
       {"format", kFormat},          {"version", kVersion},         {"graph", ir::print_graph(*archive.graph)},
       {"results", archive.results}, {"result_names", names + "]"}, {"numbers", archive.numbers.json}};
+  if (!archive.sizes.empty()) file.metadata.emplace_back("sizes", archive.sizes.json(*archive.graph));
   write_tensor_file(path, file);
 }
 

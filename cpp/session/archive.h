@@ -6,6 +6,7 @@
 //   results        nested structure of the results, for Python
 //   result_names   JSON list of a name for each output of the graph
 //   numbers        JSON object, see Numbers
+//   sizes          JSON object, see Sizes; only where sizes of inputs may differ
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "eager/tracer.h"
 #include "ir/graph.h"
+#include "session/fit_sizes.h"
 
 namespace tw::session {
 
@@ -43,6 +45,7 @@ struct Archive {
   std::unique_ptr<ir::Graph> graph;
   std::vector<eager::Tensor> variables, constants;  // behind the graph's, in the same order
   Numbers numbers;
+  Sizes sizes;
   std::string results;
   std::vector<std::string> result_names;
 };
@@ -50,9 +53,14 @@ struct Archive {
 // Ends a trace that is to be saved: makes `results` the outputs of its graph. The tracer must not be current
 // any more. Throws kValue where the call leaves gradients behind that its next call would read.
 void finish_trace(eager::Tracer& tracer, const std::vector<eager::Tensor>& results);
-// Takes the traced graph. Every tensor of the trace must be gone: throws kValue where somebody keeps one.
-// Variables and constants of equal names get unlike ones.
-Archive take_archive(eager::Tracer& tracer);
+// Takes the traced graph, simplified or as it was recorded. Every tensor of the trace must be gone: throws
+// kValue where somebody keeps one. Variables and constants of equal names get unlike ones.
+Archive take_archive(eager::Tracer& tracer, bool simplified = true);
+// Makes the sizes of an archive vary, whose graph is a trace as it was recorded, at `values`: rules are
+// fitted to it and `others`. `checks` are traces too, whose results must have the shapes that the rules give;
+// the graph then stands at the sizes of the first of them.
+void fit_archive(Archive& archive, std::vector<SizeSymbol> symbols, std::vector<int64_t> values,
+                 std::vector<SizedGraph> others, const std::vector<SizedGraph>& checks);
 
 void save_archive(const std::string& path, Archive& archive);
 // Throws kOs where the file cannot be read, kValue where it is no such archive; both name the file.

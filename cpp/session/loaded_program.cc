@@ -10,6 +10,12 @@ namespace tw::session {
 
 using eager::Tensor;
 
+namespace {
+
+constexpr size_t kKeptPrograms = 8;
+
+}  // namespace
+
 std::unique_ptr<LoadedProgram> LoadedProgram::load(const std::string& path) {
   Archive archive = load_archive(path);
   try {
@@ -22,26 +28,62 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(const std::string& path) {
 
 LoadedProgram::LoadedProgram(const std::string& path, Archive archive)
     : path_(path),
+      inputs_(archive.graph->inputs),
+      sizes_(std::move(archive.sizes)),
       numbers_(std::move(archive.numbers)),
       results_(std::move(archive.results)),
-      result_names_(std::move(archive.result_names)),
-      program_(std::make_unique<Program>(std::move(archive.graph), std::move(archive.variables),
-                                         std::move(archive.constants))) {}
+      result_names_(std::move(archive.result_names)) {
+  if (sizes_.empty()) {
+    programs_.push_back({{},
+                         std::make_unique<Program>(std::move(archive.graph), std::move(archive.variables),
+                                                   std::move(archive.constants))});
+    return;
+  }
+  graph_ = std::move(archive.graph);
+  variables_ = std::move(archive.variables);
+  constants_ = std::move(archive.constants);
+  std::vector<const Dims*> saved;
+  for (const ir::Leaf& input : inputs_) saved.push_back(&input.value->sizes);
+  bind(sizes_.values_of(saved, inputs_, ""));
+}
 
-Tensor LoadedProgram::checked(const Tensor& tensor, const ir::Leaf& input) const {
-  TW_CHECK(tensor->dtype == input.value->dtype && tensor->sizes == input.value->sizes, kValue, path_,
-           ": input \"", input.name, "\" must be ", ir::type_text(input.value->dtype, input.value->sizes),
-           ", got ", ir::type_text(tensor->dtype, tensor->sizes));
-  return tensor;
+void LoadedProgram::bind(std::vector<int64_t> values) {
+  auto program = std::make_unique<Program>(bind_sizes(*graph_, sizes_, values), variables_, constants_);
+  programs_.insert(programs_.begin(), {std::move(values), std::move(program)});
+  if (programs_.size() > kKeptPrograms) programs_.pop_back();
+}
+
+void LoadedProgram::check_types(std::span<const Tensor> inputs) const {
+  TW_CHECK(inputs.size() == inputs_.size(), kValue, path_, ": ", inputs_.size(), " inputs are wanted, got ",
+           inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const int number = static_cast<int>(i);
+    const Dims &wanted = inputs_[i].value->sizes, &got = inputs[i]->sizes;
+    bool fits = inputs[i]->dtype == inputs_[i].value->dtype && got.size() == wanted.size();
+    for (size_t dim = 0; fits && dim < wanted.size(); dim++)
+      fits = got[dim] == wanted[dim] || !sizes_.name_of(number, static_cast<int>(dim)).empty();
+    TW_CHECK(fits, kValue, path_, ": input \"", inputs_[i].name, "\" must be ",
+             sizes_.type_text(inputs_, number), ", got ", ir::type_text(inputs[i]->dtype, got));
+  }
+}
+
+Program& LoadedProgram::program_for(std::span<const Tensor> inputs) {
+  if (sizes_.empty()) return program();
+  std::vector<const Dims*> given;
+  for (const Tensor& input : inputs) given.push_back(&input->sizes);
+  std::vector<int64_t> values = sizes_.values_of(given, inputs_, path_ + ": ");
+  auto known = std::find_if(programs_.begin(), programs_.end(),
+                            [&](const Bound& bound) { return bound.values == values; });
+  if (known == programs_.end())
+    bind(std::move(values));
+  else
+    std::rotate(programs_.begin(), known, known + 1);
+  return program();
 }
 
 std::vector<Tensor> LoadedProgram::run(std::span<const Tensor> inputs,
                                        std::span<const std::pair<std::string, Scalar>> given) {
-  const auto& wanted = program_->graph().inputs;
-  TW_CHECK(inputs.size() == wanted.size(), kValue, path_, ": ", wanted.size(), " inputs are wanted, got ",
-           inputs.size());
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < inputs.size(); i++) tensors.push_back(checked(inputs[i], wanted[i]));
+  check_types(inputs);
   std::vector<Scalar> now = numbers_.values;
   for (const auto& [name, value] : given) {
     auto at = std::find(numbers_.names.begin(), numbers_.names.end(), name);
@@ -52,7 +94,7 @@ std::vector<Tensor> LoadedProgram::run(std::span<const Tensor> inputs,
   std::vector<Scalar> updated = numbers_.values;
   for (const Numbers::Update& update : numbers_.updates)
     updated[update.number] = evaluate_formula(update.formula, now);
-  std::vector<Tensor> outputs = program_->run(tensors, numbers_.of_graph(now));
+  std::vector<Tensor> outputs = program_for(inputs).run(inputs, numbers_.of_graph(now));
   numbers_.values = std::move(updated);
   for (Tensor& output : outputs)
     if (!output->contiguous) output = eager::row_major_copy(output);

@@ -64,6 +64,7 @@ _LAZY_NAMES = {
     "load": "thalweg.io",
     "save_graph": "thalweg.jit.archive",
     "load_graph": "thalweg.jit.archive",
+    "Dim": "thalweg.jit.sizes",
 }
 
 

@@ -19,9 +19,36 @@ pb::object object_of(const Scalar& number) {
   return pb::float_(number.to_double());
 }
 
+// A trace and the values that the symbols had in it.
+using SizedTrace = std::pair<eager::Tracer*, std::vector<int64_t>>;
+
+std::vector<session::SizedGraph> graphs_of(const std::vector<SizedTrace>& traces) {
+  std::vector<session::SizedGraph> graphs;
+  for (const auto& [tracer, values] : traces)
+    graphs.push_back({session::take_archive(*tracer, false).graph, values});
+  return graphs;
+}
+
+// Symbols are (name, least, most, [(input, dim)..]); without any, `others` and `checks` are empty.
+using Symbol = std::tuple<std::string, int64_t, int64_t, std::vector<std::pair<int, int>>>;
+
+void vary(session::Archive& archive, const std::vector<Symbol>& symbols, std::vector<int64_t> values,
+          const std::vector<SizedTrace>& others, const std::vector<SizedTrace>& checks) {
+  std::vector<session::SizeSymbol> converted;
+  for (const auto& [name, least, most, places] : symbols) {
+    converted.push_back({name, least, most, {}});
+    for (auto [input, dim] : places) converted.back().places.push_back({input, dim});
+  }
+  session::fit_archive(archive, std::move(converted), std::move(values), graphs_of(others),
+                       graphs_of(checks));
+}
+
 void save(const std::string& path, eager::Tracer& tracer, const std::string& numbers,
-          const std::string& results, std::vector<std::string> result_names) {
-  session::Archive archive = session::take_archive(tracer);
+          const std::string& results, std::vector<std::string> result_names,
+          const std::vector<Symbol>& symbols, std::vector<int64_t> values,
+          const std::vector<SizedTrace>& others, const std::vector<SizedTrace>& checks) {
+  session::Archive archive = session::take_archive(tracer, symbols.empty());
+  if (!symbols.empty()) vary(archive, symbols, std::move(values), others, checks);
   archive.numbers = session::Numbers::parse(numbers);
   archive.results = results;
   archive.result_names = std::move(result_names);
@@ -50,16 +77,23 @@ pb::dict numbers_of(session::LoadedProgram& program) {
 
 pb::list types_of(session::LoadedProgram& program) {
   pb::list types;
-  for (const ir::Leaf& leaf : program.graph().inputs)
-    types.append(pb::make_tuple(leaf.value->dtype,
-                                std::vector<int64_t>(leaf.value->sizes.begin(), leaf.value->sizes.end())));
+  const std::vector<ir::Leaf>& inputs = program.inputs();
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const ir::GraphValue& value = *inputs[i].value;
+    pb::tuple shape(value.sizes.size());
+    for (size_t dim = 0; dim < value.sizes.size(); dim++) {
+      const std::string& name = program.sizes().name_of(static_cast<int>(i), static_cast<int>(dim));
+      shape[dim] = name.empty() ? pb::object(pb::int_(value.sizes[dim])) : pb::object(pb::str(name));
+    }
+    types.append(pb::make_tuple(value.dtype, shape));
+  }
   return types;
 }
 
 pb::dict variables_of(session::LoadedProgram& program) {
   pb::dict variables;
-  for (size_t i = 0; i < program.program().variables().size(); i++)
-    variables[pb::str(program.graph().variables[i].name)] = program.program().variables()[i];
+  for (size_t i = 0; i < program.variables().size(); i++)
+    variables[pb::str(program.program().graph().variables[i].name)] = program.variables()[i];
   return variables;
 }
 
@@ -78,10 +112,11 @@ void bind_archive(pb::module_& m) {
   pb::class_<session::LoadedProgram>(m, "LoadedProgram", "A saved graph that runs again.")
       .def(pb::init(&session::LoadedProgram::load))
       .def("run", run)
-      .def("graph_text", [](session::LoadedProgram& program) { return ir::print_graph(program.graph()); })
+      .def("graph_text",
+           [](session::LoadedProgram& program) { return ir::print_graph(program.program().graph()); })
       .def("arena_bytes", [](session::LoadedProgram& program) { return program.program().arena_bytes(); })
       .def_property_readonly("input_names",
-                             [](session::LoadedProgram& program) { return names_of(program.graph().inputs); })
+                             [](session::LoadedProgram& program) { return names_of(program.inputs()); })
       .def_property_readonly("input_types", types_of)
       .def_property_readonly("numbers", numbers_of)
       .def_property_readonly("variables", variables_of)

@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg._core import _native
@@ -17,13 +17,20 @@ from thalweg.io.files import replacing
 from thalweg.jit.context import tracing
 from thalweg.jit.function import Compiled
 from thalweg.jit.numbers import Number, repr_number
+from thalweg.jit.sizes import Varying
 from thalweg.jit.structure import decode, encode, replace_tensors
 from thalweg.jit.trace import Trace
 
 __all__ = ["LoadedGraph", "load_graph", "save_graph"]
 
 
-def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, **kwargs: Any) -> None:
+def save_graph(
+    path: str | os.PathLike,
+    function: Callable,
+    *example_args: Any,
+    dynamic_shapes: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> None:
     """Traces a call and saves its graph with all tensors it reads; the file appears, or is replaced, in one step.
 
     Args:
@@ -32,13 +39,17 @@ def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, 
             traced without gradients, unless it enables them, as an `nn.Graph` with an optimizer does.
         example_args, kwargs: arguments of the call. Its tensors become the inputs of the graph, in their order, with
             their dtypes and shapes; other values become constants.
+        dynamic_shapes: {name of an input: {dim: size}} or {name: (size, ..)}, where a size is a `tw.Dim`, the name of
+            one without bounds, or, in the second form, None for a dim that stays: sizes that calls of the loaded graph
+            may choose. The call is then traced several times, at other sizes too, and how its graph depends on them is
+            found from that; Python code that branches on a size must do the same for all of them.
 
     Tensors that the call finds outside are saved with their values; those it writes to (running statistics, counters)
     go on from there in each loaded graph. Numbers of optimizers (learning rates) become arguments by name.
 
     Raises: ValueError where the call leaves behind tensors or gradients that were not there before (call a training
-        step once before it is saved), TypeError for results other than tensors, numbers, strings, None, and lists,
-        tuples and dicts of them.
+        step once before it is saved), or depends on sizes in a way that is not known, TypeError for results other
+        than tensors, numbers, strings, None, and lists, tuples and dicts of them.
 
     >>> import tempfile
     >>> import thalweg as tw
@@ -46,40 +57,91 @@ def save_graph(path: str | os.PathLike, function: Callable, *example_args: Any, 
     >>> tw.save_graph(path, lambda x, y: {"sum": x + y, "both": [x, y]}, tw.ones(2), tw.zeros(2))
     >>> tw.load_graph(path)(tw.tensor([1.0, 2.0]), y=tw.tensor([3.0, 4.0]))
     {'sum': tensor([4., 6.]), 'both': [tensor([1., 2.]), tensor([3., 4.])]}
+
+    >>> tw.save_graph(path, tw.nn.Linear(3, 2), tw.ones(4, 3), dynamic_shapes={"input": {0: tw.Dim("batch", max=64)}})
+    >>> graph = tw.load_graph(path)
+    >>> graph.inputs, graph(tw.ones(7, 3)).shape
+    ({'input': (thalweg.float32, ('batch', 3))}, (7, 2))
     """
     if tracing.current is not None:
         raise RuntimeError("save_graph: a function is being traced already")
-    trace = Trace(_name_of(function))
-    names: list[str] = []
+    varying = Varying(dynamic_shapes)
+    if not varying.dims:
+        _Traced(function, example_args, kwargs, varying, {}).save(path, [], [], [])
+        return
+    _Traced(function, example_args, kwargs, varying, {})  # tells what the inputs are
+    first, *others = [_traced_at(function, example_args, kwargs, varying, sizes) for sizes in varying.fitted()]
+    checks = [_traced_at(function, example_args, kwargs, varying, sizes) for sizes in varying.checked()]
+    for other in [*others, *checks]:
+        first.check_same(other)
+    first.save(path, varying.symbols(), others, checks)
+
+
+def _traced_at(function: Any, args: tuple, kwargs: dict, varying: Varying, sizes: dict[str, int]) -> _Traced:
     try:
-        structure = _trace(trace, function, example_args, kwargs, names)
-    except BaseException:
-        trace.abandon()
-        raise
-    if _native.trace_keeps_tensors(trace.tracer):
-        gc.collect()  # what only cycles keep is not kept
-    for i, name in _variable_names(trace, function).items():
-        trace.tracer.name_variable(i, name)
-    with replacing(path) as temporary:
-        _native.save_archive(temporary, trace.tracer, json.dumps(_numbers(trace)), json.dumps(structure), names)
+        return _Traced(function, args, kwargs, varying, sizes)
+    except Exception as error:
+        at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        raise ValueError(f"save_graph: the call fails for {at}: {error}") from error
+
+
+class _Traced:
+    """A finished trace of a call that is to be saved, at the given sizes."""
+
+    def __init__(self, function: Any, args: tuple, kwargs: dict, varying: Varying, sizes: dict[str, int]) -> None:
+        self.trace, self.sizes = Trace(_name_of(function)), sizes
+        self.names: list[str] = []
+        try:
+            self.structure = _trace(self.trace, function, args, kwargs, self.names, varying, sizes)
+        except BaseException:
+            self.trace.abandon()
+            raise
+        if _native.trace_keeps_tensors(self.trace.tracer):
+            gc.collect()  # what only cycles keep is not kept
+        for i, name in _variable_names(self.trace, function).items():
+            self.trace.tracer.name_variable(i, name)
+        self.numbers = _numbers(self.trace)
+
+    def check_same(self, other: _Traced) -> None:
+        """Raises ValueError unless the other trace, at other sizes, reads the same numbers and nests results alike."""
+        if (self.structure, self.names, self.numbers) != (other.structure, other.names, other.numbers):
+            raise ValueError(
+                f"save_graph: results or numbers of the call are others for {self.sizes} than for {other.sizes}"
+            )
+
+    def save(self, path: str | os.PathLike, symbols: list, others: list[_Traced], checks: list[_Traced]) -> None:
+        """Writes the file; with symbols, `others` tell how the graph depends on them."""
+        numbers, structure = json.dumps(self.numbers), json.dumps(self.structure)
+        sized = [[(t.trace.tracer, list(t.sizes.values())) for t in traces] for traces in (others, checks)]
+        values = list(self.sizes.values())
+        with replacing(path) as file:
+            _native.save_archive(file, self.trace.tracer, numbers, structure, self.names, symbols, values, *sized)
 
 
 def _name_of(function: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _trace(trace: Trace, function: Any, args: tuple, kwargs: dict, names: list[str]) -> Any:
-    """Records the call; returns the structure of its results, whose names it appends."""
+def _trace(
+    trace: Trace, function: Any, args: tuple, kwargs: dict, names: list[str], varying: Varying, sizes: dict[str, int]
+) -> Any:
+    """Records the call, at other sizes where some are given; returns how its results nest, and appends their names."""
     taken: dict[str, int] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
 
     def add_input(name: str, tensor: Tensor) -> Tensor:
         taken[name] = taken.get(name, 0) + 1
-        tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
-        return trace.tracer.add_input(name if taken[name] == 1 else f"{name}.{taken[name]}", tensor)
+        name = name if taken[name] == 1 else f"{name}.{taken[name]}"
+        shapes[name] = tensor.shape
+        if sizes:
+            tensor = tensor.new_empty(varying.resized(name, tensor.shape, sizes))
+        return trace.tracer.add_input(name, tensor if tensor.is_contiguous() else tensor.contiguous())
 
     words = _argument_names(function, args)
     args = tuple(replace_tensors(arg, word, add_input) for arg, word in zip(args, words))
     kwargs = {word: replace_tensors(arg, word, add_input) for word, arg in kwargs.items()}
+    if not sizes:
+        varying.see(shapes)
     results: list[Tensor] = []
     call, trains = function, False
     if isinstance(getattr(function, "_compiled", None), Compiled):  # an nn.Graph
@@ -143,7 +205,7 @@ class LoadedGraph:
     Returns the results as the saved function nests them. May be called from several threads; calls run one by one.
 
     Attributes:
-        inputs: {name: (dtype, shape)} of the tensors to call it with.
+        inputs: {name: (dtype, shape)} of the tensors to call it with; a size that may differ has its name there.
         variables: {name: tensor}, its parameters and its state: live, to be read and written.
     """
 

@@ -112,3 +112,10 @@ def test_bad_input_is_one_sentence(model, tmp_path):
     ]:
         said = run(*words, status=1)
         assert re.search(message, said) and said.startswith("run_graph: ") and said.count("\n") == 1, said
+
+
+def test_sizes_that_may_differ(model, tmp_path):
+    tw.save_graph(model, lambda x: x.cumsum(0), tw.ones(3), dynamic_shapes={"x": {0: "n"}})
+    printed = run(model, *give(tmp_path, "x", tw.arange(5.0)))
+    assert f"float32[5], checksum {checksum(tw.arange(5.0).cumsum(0))}\n" in printed
+    assert "input x: float32[3]" in run(model, "--random")
