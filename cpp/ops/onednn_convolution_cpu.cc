@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "device/cpu/parallel.h"
 #include "device/cpu/scratch.h"
+#include "ops/winograd_cpu.h"
 
 namespace tw::ops {
 
@@ -219,6 +220,8 @@ bool run_weight_chunks(const ConvGeometry& g, float* x, float* w, float* y) {
 
 bool onednn_convolution(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias,
                         float* y) {
+  float* result = direction == ConvDirection::kForward ? y : direction == ConvDirection::kInput ? x : w;
+  if (winograd_convolution(direction, g, x, w, bias, y, result)) return true;
   try {
     if (direction != ConvDirection::kWeight) return run_pieces(direction, g, x, w, bias, y);
     bool large = g.weight_count() * 4 > kLargeWeight && g.groups == 1;
