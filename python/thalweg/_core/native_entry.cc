@@ -28,8 +28,13 @@ pb::object to_python(const Scalar& value) {
   return pb::float_(value.to_double());
 }
 
-// container[key]; null where there is none. New reference.
+// container[key]; null where there is none. A key (key, index) means container[key][index].
 pb::object item_of(const pb::object& container, const pb::object& key) {
+  if (PyTuple_CheckExact(key.ptr())) {
+    auto pair = pb::reinterpret_borrow<pb::tuple>(key);
+    pb::object items = item_of(container, pair[0]);
+    return items ? item_of(items, pair[1]) : items;
+  }
   if (PyDict_Check(container.ptr())) {
     PyObject* item = PyDict_GetItemWithError(container.ptr(), key.ptr());
     if (!item && PyErr_Occurred()) throw PythonError();

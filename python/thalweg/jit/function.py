@@ -166,9 +166,8 @@ class Compiled(_native.CallPath):
         if hasattr(owner, "__dict__") and not hasattr(owner, "_parameters"):
             trace.watch(owner.__dict__, type(owner).__name__)
             seen += owner.__dict__.values()
-        for module in [*seen, *args, owner]:
-            if hasattr(type(module), "named_modules"):
-                trace.add_module(module)
+        for item in [*seen, *args, owner]:
+            trace.meet(item)
 
     def _make_room(self) -> None:
         """Drops the programs used longest ago, and those whose arguments are gone."""

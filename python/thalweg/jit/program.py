@@ -117,8 +117,8 @@ class Program:
 
 def _item(container: Any, key: Any) -> Any:
     try:
-        return container[key]
-    except (KeyError, IndexError):
+        return container[key[0]][key[1]] if type(key) is tuple else container[key]
+    except (KeyError, IndexError, TypeError):
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg._core import _native
 from thalweg.jit.context import tracing
+from thalweg.jit.host import HostStep, ScheduleStep, parts_of
 from thalweg.jit.modules import ModuleGuard
 from thalweg.jit.numbers import Number
 
@@ -37,7 +38,7 @@ class Trace:
         self.number_names = [f"number {i} of the arguments" for i in range(len(arguments))]  # of r
         self.places: list[tuple[Any, Any]] = []  # behind the arguments, r is container[key]
         self.phases: list[int] = []  # of each place: how many host steps come before it is read
-        self.host_steps: list[Any] = []  # run before the program, see thalweg.jit.host
+        self.host_steps: list[HostStep] = []  # run before the program, in every call
         self.guards: dict[str, Any] = {}  # source of a condition on the numbers → its outcome
         self.same: list[tuple[Any, Any, Any]] = []  # (container, key, value): must stay equal
         self.lengths: list[tuple[Any, int]] = []  # (container, its length)
@@ -94,11 +95,79 @@ class Trace:
         """Makes the numbers in `container` those of the program, until the trace ends; guards its other values."""
         if not self._begin_lifting(container):
             return
+        self._lift_items(container, name)
+
+    def _lift_items(self, container: dict, name: str) -> None:
         for key, value in list(container.items()):
             if type(value) in (int, float):
                 container[key] = self.new_number(container, key, value, f"{name}[{key!r}]")
-            elif is_simple(value):
+            elif type(value) is tuple and value and all(type(item) in (int, float) for item in value):
+                self._lift_sequence(container, key, value, name)
+            elif is_simple(value) and not self.host_steps:
                 self.same.append((container, key, value))
+
+    def _lift_sequence(self, container: dict, key: Any, values: Any, name: str) -> None:
+        """Makes the items of the tuple or list container[key] numbers of the program."""
+        numbers = [
+            self.new_number(container, (key, i), value, f"{name}[{key!r}][{i}]") for i, value in enumerate(values)
+        ]
+        container[key] = type(values)(numbers)
+        self._own_text[id(container), key] = _text_of(container[key])
+
+    # ---- host steps
+
+    def step_schedule(self, schedule: Any, step: Callable, args: tuple, kwargs: dict) -> None:
+        """A schedule steps: in every call before the program runs, so that the function goes on with its rates."""
+        name = type(schedule).__name__
+        words = _native.Structure.of_result((args, kwargs), Number)
+        if words.tensors:
+            raise RuntimeError(
+                f"{name}.step: in a traced function it cannot take a tensor, whose value is known only when the "
+                "program has run: return the tensor, and step the schedule outside"
+            )
+        args = tuple(_fixed(arg) for arg in args)
+        kwargs = {key: _fixed(arg) for key, arg in kwargs.items()}
+        self.lift_optimizer(schedule.optimizer)
+        host_step = ScheduleStep(schedule, step, args, kwargs)
+        containers = [(part.__dict__, name) for part in parts_of(schedule)]
+        containers += [
+            (group, f"{type(schedule.optimizer).__name__}.param_groups[{i}]")
+            for i, group in enumerate(schedule.optimizer.param_groups)
+        ]
+        for container, path in containers:
+            self._put_real(container, path)
+        host_step.save()
+        with self.paused():
+            host_step.run()
+        self.host_steps.append(host_step)
+        for container, path in containers:
+            self._begin_lifting(container)
+            self._lift_items(container, path)
+        self._lift_last_rates(schedule)
+
+    def lift_schedule(self, schedule: Any) -> None:
+        """The function reads the rates that a schedule has set last."""
+        if self._begin_lifting(schedule.__dict__):
+            self._lift_items(schedule.__dict__, type(schedule).__name__)
+            self._lift_last_rates(schedule)
+
+    def _lift_last_rates(self, schedule: Any) -> None:
+        rates = schedule.__dict__.get("_last_lr")
+        if type(rates) is list and all(type(rate) in (int, float) for rate in rates):
+            self._lift_sequence(schedule.__dict__, "_last_lr", rates, type(schedule).__name__)
+
+    def _put_real(self, container: dict, name: str) -> None:
+        """Real numbers where those of the program stand, which must be as they were read."""
+        for key, value in list(container.items()):
+            own = self._own_text.get((id(container), key))
+            if own is None:
+                continue
+            if _text_of(value) != own:
+                raise RuntimeError(
+                    f"{name}[{key!r}] is changed in a traced function before a schedule steps there, which needs to "
+                    "know it before the program runs"
+                )
+            container[key] = _fixed_value(value)
 
     def watch(self, container: dict, name: str, keys: Any = None) -> None:
         """Guards the simple values in `container`, or those under `keys`; numbers that vary are the program's."""
@@ -110,6 +179,16 @@ class Trace:
                 self.lift_item(container, key, name)
             else:
                 self.same.append((container, key, value))
+
+    def meet(self, item: Any) -> None:
+        """Guards and lifts what the function may read of a module, an optimizer or a schedule that it finds outside."""
+        kind = type(item)
+        if hasattr(kind, "named_modules"):
+            self.add_module(item)
+        elif hasattr(kind, "add_param_group"):
+            self.lift_optimizer(item)
+        elif hasattr(kind, "get_last_lr"):
+            self.lift_schedule(item)
 
     def watch_cell(self, cell: Any, name: str) -> list:
         """Guards the value of a variable of a function around the traced one; returns a list of the value."""
@@ -156,18 +235,13 @@ class Trace:
             self.lift(entry, f"{name}.state[{i}]")
 
     def new_number(self, container: Any, key: Any, value: float, name: str) -> Number:
-        """The program's number container[key], as it is after the host steps so far."""
+        """The program's number container[key], as it is after the host steps so far; key may be (key, index)."""
         text = f"r[{len(self.number_names)}]"
         self._own_text[id(container), key] = text
         self.places.append((container, key))
         self.phases.append(len(self.host_steps))
         self.number_names.append(name)
         return Number(self, text, value)
-
-    def is_own(self, container: Any, key: Any) -> bool:
-        """Whether a lifted number is as it was read."""
-        value = container[key]
-        return type(value) is not Number or value.text == self._own_text.get((id(container), key))
 
     def number_in_graph(self, number: Number) -> int:
         """The number that stands for an expression in the graph."""
@@ -196,11 +270,12 @@ class Trace:
             self.made_state |= len(container) != len(before)
             for key, value in list(container.items()):
                 own = self._own_text.get((id(container), key))
-                if own is None and type(value) is not Number:
+                text = _text_of(value)
+                if own is None and text is None:
                     continue
-                if type(value) is not Number or value.text != own:
+                if text != own:
                     self.updates.append((container, key, value))
-                container[key] = before[key] if key in before else getattr(value, "value", value)
+                container[key] = before[key] if key in before else _fixed_value(value)
         self._lifted.clear()
 
     # ---- modules
@@ -243,6 +318,27 @@ class Trace:
 def is_simple(value: Any) -> bool:
     """Whether a value can be compared in every call."""
     return type(value) in SIMPLE or (type(value) is tuple and all(is_simple(item) for item in value))
+
+
+def _text_of(value: Any) -> Any:
+    """The formula of a number, those of a tuple or list of numbers; None for anything else."""
+    if type(value) is Number:
+        return value.text
+    if type(value) in (tuple, list) and any(type(item) is Number for item in value):
+        return tuple(item.text if type(item) is Number else repr(item) for item in value)
+    return None
+
+
+def _fixed_value(value: Any) -> Any:
+    """What a number, or a tuple or list of numbers, was when it was traced."""
+    if type(value) in (tuple, list):
+        return type(value)(_fixed_value(item) for item in value)
+    return value.value if type(value) is Number else value
+
+
+def _fixed(value: Any) -> Any:
+    """The value of a number, which is guarded then; anything else as it is."""
+    return value._fixed() if type(value) is Number else value
 
 
 def describe(text: str, names: list[str]) -> str:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import thalweg as tw
+from thalweg.jit.context import tracing
 
 __all__ = ["LRScheduler"]
+
+
+def _traceable(step):
+    """A step that a traced function leaves to every call, before its program runs."""
+
+    @functools.wraps(step)
+    def traceable(self, *args, **kwargs):
+        if tracing.current is not None:
+            return tracing.current.step_schedule(self, step, args, kwargs)
+        return step(self, *args, **kwargs)
+
+    return traceable
 
 
 class LRScheduler:
@@ -34,6 +48,11 @@ class LRScheduler:
 
     _not_saved: tuple[str, ...] = ("optimizer",)
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _traceable(cls.step)
+
     def __init__(self, optimizer, last_epoch=-1):
         if not hasattr(optimizer, "param_groups"):
             raise TypeError(f"{type(self).__name__}: an Optimizer is wanted, got {type(optimizer).__name__}")
@@ -54,12 +73,15 @@ class LRScheduler:
 
     def get_last_lr(self):
         """The rates that the last step set, one a group."""
+        if tracing.current is not None:
+            tracing.current.lift_schedule(self)
         return self._last_lr
 
     def get_lr(self):
         """The rates of the epoch last_epoch, one a group."""
         raise NotImplementedError(f"get_lr: {type(self).__name__} does not define it")
 
+    @_traceable
     def step(self, epoch=None):
         """Moves to the next epoch, or to `epoch`, and sets the rates of all groups."""
         if self._step_count == 1 and not getattr(self.optimizer, "_stepped", True):
