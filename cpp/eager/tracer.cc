@@ -279,6 +279,32 @@ std::vector<GradChange> Tracer::restore_grads() {
   return std::move(grads_);
 }
 
+void Tracer::mark() {
+  marked_.clear();
+  for (const Tensor& variable : variables_) {
+    SymbolicMemory& memory = *memories_.at(variable->storage.get());
+    marked_[variable->storage.get()] = memory.read(memory.base(), memory.base_dtype());
+  }
+}
+
+void Tracer::keep_where(TensorImpl& condition) {
+  static const ir::OpDef& where = ir::registry().get("where");
+  const ir::Value keep = value_of(condition);
+  for (size_t i = 0; i < variables_.size(); i++) {
+    SymbolicMemory& memory = *memories_.at(variables_[i]->storage.get());
+    auto at = marked_.find(variables_[i]->storage.get());
+    // What was met since then, was not written before.
+    const ir::Value before = at == marked_.end() ? ir::Value(graph_->variables[i].value) : at->second;
+    const ir::Value now = memory.read(memory.base(), memory.base_dtype());
+    if (before == now) continue;
+    const ir::Value inputs[] = {keep, before, now};
+    ir::Node& node = graph_->append(where, inputs, {}, nullptr);
+    node.module = graph_->strings.intern(module);
+    memory.write(memory.base(), memory.base_dtype(), node.outputs[0]);
+  }
+  marked_.clear();
+}
+
 void Tracer::commit() {
   for (size_t i = 0; i < variables_.size(); i++) {
     SymbolicMemory& memory = *memories_.at(variables_[i]->storage.get());

@@ -76,6 +76,10 @@ class Tracer {
     return known == node_modules_.end() ? module : graph_->strings[known->second];
   }
 
+  // Values of all written variables are the older ones, those at mark(), where `condition` (a bool) holds.
+  void mark();
+  void keep_where(TensorImpl& condition);
+
   // ---- at the end
   ir::Value value_of(TensorImpl& tensor);
   // Puts .grad of all touched leaves back and says what the program made of them.
@@ -127,6 +131,7 @@ class Tracer {
   std::vector<Input> inputs_;
   std::vector<int> graph_inputs_;
   std::vector<Bound> bound_;
+  std::unordered_map<const Storage*, ir::Value> marked_;
   std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;

@@ -68,6 +68,9 @@ void bind_jit(pb::module_& m) {
                            const Tensor& like) { return tracer.add_input(name, *like); })
       .def("add_as_is", &eager::Tracer::add_as_is)
       .def("entangled", &eager::Tracer::entangled)
+      .def("mark", &eager::Tracer::mark)
+      .def("keep_where",
+           [](eager::Tracer& tracer, const Tensor& condition) { tracer.keep_where(*condition); })
       .def("add_number", &eager::Tracer::add_number)
       .def_readwrite("module", &eager::Tracer::module)
       .def("set_name", [](eager::Tracer& tracer, const std::string& name) { tracer.graph().name = name; })

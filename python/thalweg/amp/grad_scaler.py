@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import thalweg as tw
 from thalweg._registry import ops
+from thalweg.jit.context import tracing
 
 __all__ = ["GradScaler"]
 
@@ -48,11 +49,13 @@ class GradScaler:
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._found_inf = {}  # by the optimizer's id: whether its unscaled gradients overflowed, a bool tensor
         self._stepped = set()  # ids of optimizers that stepped since the last update
+        self._updating = False  # in a traced function, after update
 
     def scale(self, outputs):
         """`outputs`, a tensor or nested lists and tuples of them, times the scale."""
         if not self._enabled:
             return outputs
+        self._enter_trace()
         if isinstance(outputs, tw.Tensor):
             return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
@@ -71,6 +74,7 @@ class GradScaler:
             raise ValueError("unscale_: a call before step is wanted, got one after it")
         if id(optimizer) in self._found_inf:
             raise ValueError("unscale_: one call between updates is wanted, got a second")
+        self._enter_trace()
         params = [param for group in optimizer.param_groups for param in group["params"]]
         grads = [param.grad for param in params if param.grad is not None]
         if any(grad.dtype == tw.float16 for grad in grads):
@@ -95,6 +99,8 @@ class GradScaler:
         if found_inf is None:
             raise ValueError("step: gradients are wanted, got an optimizer without any")
         self._stepped.add(id(optimizer))
+        if tracing.current is not None:
+            return tracing.current.step_unless(found_inf, optimizer, kwargs)
         return None if found_inf.item() else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale=None):
@@ -102,10 +108,20 @@ class GradScaler:
         if not self._enabled:
             return
         found = [flag for flag in self._found_inf.values() if flag is not None]
+        if new_scale is None and not found:
+            raise ValueError("update: a step since the last update is wanted, got none")
+        self._enter_trace()
+        if tracing.current is not None:  # the flags are known when the program has run
+            tracing.current.add_callback(self._adapt, (found, new_scale), {})
+            self._updating = True
+        else:
+            self._adapt(found, new_scale)
+        self._found_inf.clear()
+        self._stepped.clear()
+
+    def _adapt(self, found, new_scale):
         if new_scale is not None:
             self._scale = new_scale.item() if isinstance(new_scale, tw.Tensor) else float(new_scale)
-        elif not found:
-            raise ValueError("update: a step since the last update is wanted, got none")
         elif any(flag.item() for flag in found):
             self._scale *= self._backoff_factor
             self._growth_tracker = 0
@@ -115,11 +131,25 @@ class GradScaler:
                 grown = self._scale * self._growth_factor
                 self._scale = grown if grown <= _FLOAT32_MAX else self._scale
                 self._growth_tracker = 0
+
+    def _enter_trace(self):
+        """In a traced function the scale is a number of the program, which must not be asked for after an update."""
+        if tracing.current is not None:
+            tracing.current.lift_scaler(self)
+            if self._updating:
+                raise RuntimeError("GradScaler: the scale after update is known only when the traced function has run")
+
+    def forget_step(self):
+        """Ends a trace: whether an iteration had begun that no update has ended."""
+        begun = bool(self._found_inf)
         self._found_inf.clear()
         self._stepped.clear()
+        self._updating = False
+        return begun
 
     def get_scale(self):
         """The scale, a float; 1 when not enabled."""
+        self._enter_trace()
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self):

@@ -148,6 +148,10 @@ def _trace(
         call, trains = function._compiled, function.training
     with trace, set_grad_enabled(trains):
         structure = encode(call(*args, **kwargs), "", results, names)
+    if trace.host_steps:
+        raise ValueError("save_graph: the call steps a schedule, which Python does: leave that out of the function")
+    if trace.callbacks:
+        raise ValueError("save_graph: the call has callbacks, which Python runs: leave them out of the function")
     if trace.made_state:
         raise ValueError("save_graph: the call makes new state, as the first step of an optimizer does: call it before")
     for i, name in enumerate(taken):

@@ -52,6 +52,7 @@ class Trace:
         self._optimizers: list[tuple] = []  # (optimizer, its state, the state's keys, how many were filled)
         self._lifted: list[tuple[Any, dict]] = []  # (container, what it held)
         self._own_text: dict[tuple[int, Any], str] = {}  # (id of container, key) → source of the number there
+        self._scalers: list[Any] = []
         self._names: dict[int, str] = {}  # paths of modules
         self._path: list[str] = []
 
@@ -68,6 +69,7 @@ class Trace:
             step.undo()
         if kind is not None:
             self.abandon()
+        self._check_scalers(kind is not None)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -168,6 +170,51 @@ class Trace:
                     "know it before the program runs"
                 )
             container[key] = _fixed_value(value)
+
+    # ---- scaled losses
+
+    def lift_scaler(self, scaler: Any) -> None:
+        """Makes the numbers of a GradScaler those of the program."""
+        if not any(known is scaler for known in self._scalers):
+            self._scalers.append(scaler)
+            self.lift(scaler.__dict__, type(scaler).__name__)
+
+    def step_unless(self, found: Any, optimizer: Any, kwargs: dict) -> Any:
+        """Steps an optimizer, of which nothing is to be seen after runs in which `found`, a bool tensor, is true."""
+        self.lift_optimizer(optimizer)
+        state, known = optimizer.state, set(optimizer.state)
+        containers = [*optimizer.param_groups, *state.values()]
+        before = [(container, dict(container)) for container in containers]
+        self.tracer.mark()
+        result = optimizer.step(**kwargs)
+        self.tracer.keep_where(found)
+        changed = [
+            (container, key, value)
+            for container, values in before
+            for key, value in values.items()
+            if _text_of(value) != _text_of(container[key])
+        ]
+        made = [key for key in state if key not in known]
+
+        places = [(container, key) for container, key, _ in changed]
+
+        def take_back(found: Any, values: list) -> None:
+            if not found.item():
+                return
+            for (container, key), value in zip(places, values):
+                container[key] = value
+            for key in made:
+                del state[key]
+
+        self.add_callback(take_back, (found, [value for _, _, value in changed]), {})
+        return result
+
+    def _check_scalers(self, failed: bool) -> None:
+        for scaler in self._scalers:
+            if scaler.forget_step() and not failed:
+                raise RuntimeError(
+                    f"{type(scaler).__name__}: a traced function that unscales gradients must step and update, too"
+                )
 
     def watch(self, container: dict, name: str, keys: Any = None) -> None:
         """Guards the simple values in `container`, or those under `keys`; numbers that vary are the program's."""
