@@ -17,6 +17,7 @@ from thalweg.io.files import replacing
 from thalweg.jit.context import tracing
 from thalweg.jit.function import Compiled
 from thalweg.jit.numbers import Number, repr_number
+from thalweg.jit.program import item_of
 from thalweg.jit.sizes import Varying
 from thalweg.jit.structure import decode, encode, replace_tensors
 from thalweg.jit.trace import Trace
@@ -191,15 +192,22 @@ def _numbers(trace: Trace) -> dict[str, list]:
     numbers = {(id(container), key): i for i, (container, key) in enumerate(trace.places)}
     return {
         "names": [key if alone else name for key, name, alone in zip(keys, trace.number_names, plain)],
-        "values": [repr_number(container[key]) for container, key in trace.places],
+        "values": [repr_number(item_of(container, key)) for container, key in trace.places],
         "graph": list(trace.graph_numbers),
         "guards": [[source, repr_number(outcome)] for source, outcome in trace.guards.items()],
-        "updates": [[numbers[id(container), key], _text(value)] for container, key, value in trace.updates],
+        "updates": [
+            [numbers[id(container), place], text]
+            for container, key, value in trace.updates
+            for place, text in _texts(key, value)
+        ],
     }
 
 
-def _text(value: Any) -> str:
-    return value.text if type(value) is Number else repr_number(value)
+def _texts(key: Any, value: Any) -> list[tuple[Any, str]]:
+    """The places and formulas of a number, or of the items of a tuple or list of numbers."""
+    if isinstance(value, (tuple, list)):
+        return [pair for i, item in enumerate(value) for pair in _texts((key, i), item)]
+    return [(key, value.text if type(value) is Number else repr_number(value))]
 
 
 class LoadedGraph:

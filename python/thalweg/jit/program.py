@@ -74,7 +74,7 @@ class Program:
         if not self.step.valid():
             return "a parameter's requires_grad, whether a .grad is there, or the memory of a variable has changed"
         for (container, key), name in zip(self.places, self._number_names[-len(self.places) :] if self.places else ()):
-            now = _item(container, key)
+            now = item_of(container, key)
             if type(now) not in (int, float):
                 return f"{name} was a number, and is {now!r}"
         conditions = "; ".join(f"{describe(text, self._number_names)} was {was}" for text, was in self.guards)
@@ -94,7 +94,7 @@ class Program:
             while done < phase:
                 self.host_steps[done].run()
                 done += 1
-            numbers.append(_item(container, key))
+            numbers.append(item_of(container, key))
         for step in self.host_steps[done:]:
             step.run()
         return numbers
@@ -115,7 +115,8 @@ class Program:
         return results
 
 
-def _item(container: Any, key: Any) -> Any:
+def item_of(container: Any, key: Any) -> Any:
+    """container[key], where a key (key, index) means container[key][index]; None where there is none."""
     try:
         return container[key[0]][key[1]] if type(key) is tuple else container[key]
     except (KeyError, IndexError, TypeError):
