@@ -1,7 +1,9 @@
 #include "eager/dispatch.h"
 
+#include <atomic>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/philox.h"
 #include "device/backend.h"
 #include "eager/evaluator.h"
@@ -21,6 +23,7 @@ namespace {
 
 std::vector<device::Kernel> g_kernels;  // by op id
 LockHooks g_lock_hooks;
+constinit std::atomic<LaunchObserver*> g_observer = nullptr;
 // Kernels that touch less than this keep the interpreter lock: letting go costs more than they take.
 constexpr int64_t kUnlockBytes = 256 * 1024;
 
@@ -135,6 +138,7 @@ ir::Value number_operand(const Scalar& value) {
 bool has_kernel(const ir::OpDef& def) { return g_kernels[def.id] != nullptr; }
 device::Kernel kernel_of(const ir::OpDef& def) { return g_kernels[def.id]; }
 void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
+void observe_launches(LaunchObserver* observer) { g_observer.store(observer); }
 
 Unlocked::Unlocked() {
   if (g_lock_hooks.release) token_ = g_lock_hooks.release();
@@ -175,7 +179,12 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<c
                                 FunctionRef<void(int, const Dims&)>(allocate)};
   std::optional<Unlocked> unlocked;
   if (bytes >= kUnlockBytes) unlocked.emplace();
+  LaunchObserver* observer = g_observer.load(std::memory_order_acquire);
+  if (!observer) [[likely]]
+    return g_kernels[def.id](context);
+  int64_t begin_ns = now_ns();
   g_kernels[def.id](context);
+  observer->launched(def, context, begin_ns, now_ns());
 }
 
 void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,

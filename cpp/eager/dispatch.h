@@ -35,6 +35,16 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<c
 bool has_kernel(const ir::OpDef& def);
 device::Kernel kernel_of(const ir::OpDef& def);  // null where there is none
 
+// Sees every kernel that is launched, after it ended; several threads call at a time. Times are now_ns().
+class LaunchObserver {
+ public:
+  virtual ~LaunchObserver() = default;
+  virtual void launched(const ir::OpDef& def, const device::KernelContext& context, int64_t begin_ns,
+                        int64_t end_ns) = 0;
+};
+// Null: nobody watches, and a launch costs a branch. A launch that has begun may still call the one before.
+void observe_launches(LaunchObserver* observer);
+
 // Let the interpreter lock go around kernels that take long. The binding supplies both.
 struct LockHooks {
   void* (*release)() = nullptr;  // null result: this thread does not hold the lock

@@ -28,21 +28,21 @@ struct Entry {
   int outer_slot;
 };
 
-// While it lives, what is traced is recorded under the module of a node's forward.
-class ModuleOf {
+// While it lives, what is traced is recorded under the module and the line of a node's forward.
+class PlaceOfForward {
  public:
-  explicit ModuleOf(const Node& node) : tracer_(modes().tracer) {
-    if (tracer_) before_ = std::exchange(tracer_->module, std::string(tracer_->module_of(node.sequence)));
+  explicit PlaceOfForward(const Node& node) : tracer_(modes().tracer) {
+    if (tracer_) before_ = tracer_->enter_backward(node.sequence);
   }
-  ~ModuleOf() {
-    if (tracer_) tracer_->module = std::move(before_);
+  ~PlaceOfForward() {
+    if (tracer_) tracer_->leave_backward(before_);
   }
-  ModuleOf(const ModuleOf&) = delete;
-  ModuleOf& operator=(const ModuleOf&) = delete;
+  PlaceOfForward(const PlaceOfForward&) = delete;
+  PlaceOfForward& operator=(const PlaceOfForward&) = delete;
 
  private:
   Tracer* tracer_;
-  std::string before_;
+  Tracer::Position before_;
 };
 
 class Run {
@@ -199,7 +199,7 @@ bool Run::add_to_part(Node& node, const std::vector<Tensor>& grads) {
 
 void Run::visit(Entry& entry) {
   Ref<Node> node = entry.node;
-  ModuleOf module(*node);
+  PlaceOfForward module(*node);
   watch(entry);
   bool leaf = node->sequence == 0;
   if (leaf && !options_.accumulate) return;

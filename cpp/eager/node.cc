@@ -71,7 +71,7 @@ void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) 
 void set_origin_provider(std::string (*provider)()) { g_origin_provider = provider; }
 
 void remember_origin(Node& node) {
-  if (Tracer* tracer = modes().tracer) tracer->remember_module(node.sequence);
+  if (Tracer* tracer = modes().tracer) tracer->remember_place(node.sequence);
   if (modes().anomaly && g_origin_provider) node.origin = std::make_unique<std::string>(g_origin_provider());
 }
 

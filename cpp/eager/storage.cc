@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "base/error.h"
 
 namespace tw::eager {
 
 namespace {
+
+std::mutex g_work;  // guards maker_ and user_ of all storages
+
 device::Backend& backend_of(device::Device device) {
   TW_CHECK(device.type == device::DeviceType::kCpu, kDevice, "there is no backend for device ", device);
   return device::cpu_backend();
@@ -23,13 +27,47 @@ Storage::Storage(device::Device device, void* data, size_t size_bytes, std::func
     : device_(device), data_(data), size_bytes_(size_bytes), release_(std::move(release)), foreign_(true) {}
 
 Storage::Storage(device::Device device, size_t size_bytes, Symbolic)
-    : device_(device), size_bytes_(size_bytes), symbolic_(true) {}
+    : device_(device), size_bytes_(size_bytes), symbolic_(true), plain_(false) {}
 
 Storage::~Storage() { free(); }
 
 void Storage::materialize() {
   data_ = backend_of(device_).allocate(size_bytes_, device_.index);
   symbolic_ = false;
+  plain_ = true;
+}
+
+void Storage::use(std::span<Storage* const> storages, const Ref<Work>& work, bool results) {
+  std::lock_guard lock(g_work);
+  for (Storage* storage : storages) {
+    (results ? storage->maker_ : storage->user_) = work;
+    storage->plain_.store(false, std::memory_order_release);
+  }
+}
+
+void Storage::settle() const {
+  if (symbolic_) fail_symbolic();
+  std::unique_lock lock(g_work);
+  while (maker_ || user_) {
+    Ref<Work> maker = maker_, user = user_;
+    lock.unlock();
+    for (const Ref<Work>& work : {maker, user})
+      if (work) work->wait();
+    if (maker) maker->check(true);
+    if (user) user->check(false);
+    lock.lock();
+    if (maker_ == maker) maker_ = nullptr;
+    if (user_ == user) user_ = nullptr;
+  }
+  plain_.store(true, std::memory_order_release);
+}
+
+void Storage::check_for_later() const {
+  if (symbolic_) fail_symbolic();
+  std::unique_lock lock(g_work);
+  Ref<Work> maker = maker_;
+  lock.unlock();
+  if (maker && maker->done()) maker->check(true);
 }
 
 void Storage::fail_symbolic() {
@@ -49,7 +87,7 @@ void Storage::free() {
 }
 
 void Storage::resize(size_t size_bytes) {
-  if (symbolic_) fail_symbolic();
+  data();
   void* fresh = backend_of(device_).allocate(size_bytes, device_.index);
   std::memcpy(fresh, data_, std::min(size_bytes, size_bytes_));
   free();

@@ -1,13 +1,26 @@
 // A block of memory that tensors share: what views alias, and whose version in-place ops advance.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <span>
 
 #include "base/intrusive.h"
 #include "device/backend.h"
 #include "eager/free_list.h"
 
 namespace tw::eager {
+
+// Work on another thread that uses memory.
+class Work : public RefCounted {
+ public:
+  // Blocks until it has ended, without the interpreter lock.
+  virtual void wait() = 0;
+  virtual bool done() const = 0;
+  // Once it has ended: throws what made it fail, if that has to be told here. `result`: to somebody who reads
+  // what it should have made, and who is told every time; others only where nobody has been told before.
+  virtual void check(bool result) = 0;
+};
 
 class Storage final : public RefCounted, public FreeListed<Storage> {
  public:
@@ -21,13 +34,22 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   Storage(device::Device device, size_t size_bytes, Symbolic);
   ~Storage() override;
 
-  // Throws kRuntime for symbolic memory.
+  // Waits for the work that uses the memory; throws what made it fail, and kRuntime for symbolic memory.
   void* data() const {
-    if (symbolic_) [[unlikely]]
-      fail_symbolic();
+    if (!plain_.load(std::memory_order_acquire)) [[unlikely]]
+      settle();
     return data_;
   }
+  // The same without waiting: for work that begins when that has ended, and does not when it has failed.
+  void* data_for_later() const {
+    if (!plain_.load(std::memory_order_acquire)) check_for_later();
+    return data_;
+  }
+  // The memory is used by `work`, which ends after all that was told before; as results of it or otherwise.
+  static void use(std::span<Storage* const> storages, const Ref<Work>& work, bool results);
+
   bool symbolic() const { return symbolic_; }
+  bool foreign() const { return foreign_; }
   // Symbolic memory becomes memory of the allocator, its elements unset.
   void materialize();
   size_t size_bytes() const { return size_bytes_; }
@@ -41,6 +63,8 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
 
  private:
   void free();
+  void settle() const;
+  void check_for_later() const;
   [[noreturn]] static void fail_symbolic();
   device::Device device_;
   void* data_ = nullptr;
@@ -48,6 +72,8 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   std::function<void()> release_;
   bool foreign_ = false;
   bool symbolic_ = false;
+  mutable std::atomic<bool> plain_ = true;  // neither symbolic nor used by work
+  mutable Ref<Work> maker_, user_;  // the work that writes what it holds first, and the last to use it
 };
 
 }  // namespace tw::eager

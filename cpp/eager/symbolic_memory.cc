@@ -63,7 +63,7 @@ IntList inverse(const IntList& order) {
 
 void SymbolicMemory::define(const ir::Geometry& geometry, ir::Value value) {
   DType dtype = value->dtype;
-  windows_.push_back({geometry, dtype, std::move(value), version_, -1, nullptr, nullptr});
+  windows_.push_back({geometry, dtype, std::move(value), version_, -1, nullptr, nullptr, graph_.place});
 }
 
 ir::GraphRef SymbolicMemory::define_leaf(const ir::Geometry& geometry, DType dtype) {
@@ -85,8 +85,8 @@ int SymbolicMemory::find(const ir::Geometry& geometry, DType dtype) const {
 
 int SymbolicMemory::add_view(int parent, const ir::OpDef& def, const void* attrs,
                              const ir::Geometry& geometry, DType dtype) {
-  windows_.push_back(
-      {geometry, dtype, nullptr, -1, parent, &def, std::make_unique<ir::AttrBox>(def.attr_type, attrs)});
+  windows_.push_back({geometry, dtype, nullptr, -1, parent, &def,
+                      std::make_unique<ir::AttrBox>(def.attr_type, attrs), graph_.place});
   return static_cast<int>(windows_.size()) - 1;
 }
 
@@ -134,6 +134,8 @@ const ir::Value& SymbolicMemory::refresh(int index) {
     ir::Value parent = refresh(windows_[index].parent);
     Window& window = windows_[index];
     ir::Node& node = graph_.append(*window.def, std::span(&parent, 1), {}, window.attrs->get());
+    node.module = window.place.module;
+    node.origin = window.place.origin;
     window.value = node.outputs[0];
     window.version = version_;
   }

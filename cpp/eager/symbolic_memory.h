@@ -43,6 +43,7 @@ class SymbolicMemory {
     int parent;  // -1 for the first
     const ir::OpDef* def;
     std::unique_ptr<ir::AttrBox> attrs;
+    ir::Place place;  // where the view was made
   };
   int find(const ir::Geometry& geometry, DType dtype) const;
   int add_permute(const IntList& dims, const ir::Geometry& geometry, DType dtype);

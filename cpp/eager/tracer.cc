@@ -24,7 +24,8 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
 
 }  // namespace
 
-Tracer::Tracer() : graph_(std::make_unique<ir::Graph>()) {}
+Tracer::Tracer(std::unique_ptr<OriginSource> origins)
+    : graph_(std::make_unique<ir::Graph>()), origins_(std::move(origins)) {}
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
@@ -143,6 +144,7 @@ int Tracer::add_number(const std::string& name) {
 }
 
 Tensor Tracer::number_operand(int number, const Scalar& now) {
+  find_line();
   DType dtype = now.kind() == DTypeKind::kInt ? DType::kInt64 : DType::kFloat64;
   ir::Node& node = append_number(*graph_, now, dtype);
   node.lifted.push_back({1, -1, number});
@@ -220,6 +222,30 @@ ir::Value Tracer::value_of(TensorImpl& tensor) {
   return memory_of(tensor).read(tensor.geometry(), tensor.dtype);
 }
 
+void Tracer::find_line() {
+  if (origins_ && !line_fixed_) graph_->place.origin = origins_->here(graph_->strings);
+}
+
+void Tracer::remember_place(uint64_t sequence) {
+  find_line();
+  node_places_.emplace(sequence, graph_->place);
+}
+
+Tracer::Position Tracer::enter_backward(uint64_t sequence) {
+  Position before{graph_->place, line_fixed_};
+  auto known = node_places_.find(sequence);
+  if (known != node_places_.end()) {
+    graph_->place = known->second;
+    line_fixed_ = known->second.origin != 0;
+  }
+  return before;
+}
+
+void Tracer::leave_backward(const Position& before) {
+  graph_->place = before.place;
+  line_fixed_ = before.fixed;
+}
+
 void Tracer::bind_output(TensorImpl& tensor, ir::Value value) {
   auto at = memories_.find(tensor.storage.get());
   bool fresh = tensor.storage->symbolic() && (at == memories_.end() || at->second->empty());
@@ -233,6 +259,7 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
                     const void* attrs, std::span<Tensor> outputs) {
   TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
            ": the size of its result depends on data, which a traced function cannot know");
+  find_line();
   SmallVector<ir::Value, 6> values;
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::Value& input = inputs[i];
@@ -247,7 +274,6 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   }
   ir::Node& node = graph_->append(def, {values.data(), values.size()}, starts, attrs);
   if (&def == lifted_op_) node.lifted = std::exchange(lifted_, {});
-  node.module = graph_->strings.intern(module);
   size_t count = outputs.size();
   for (size_t i = 0; i < count; i++) bind_output(*outputs[i], node.outputs[i]);
   for (int i : ir::mutated_inputs(node)) {
@@ -261,6 +287,7 @@ void Tracer::view(const ir::OpDef& def, const TensorImpl& input, const void* att
   // as_strided looks at memory, not at its input: its window is found by its strides when it is read.
   static const int as_strided = ir::registry().get("as_strided").id;
   if (def.id == as_strided) return;
+  find_line();
   SymbolicMemory& memory = memory_of(const_cast<TensorImpl&>(input));
   memory.derive(input.geometry(), input.dtype, def, attrs, result.geometry(), result.dtype);
 }

@@ -30,15 +30,26 @@ struct Bound {
   bool whole;  // the argument's storage from its start; else the argument alone
 };
 
+// Says where in the user's code this thread is.
+class OriginSource {
+ public:
+  virtual ~OriginSource() = default;
+  // A number in `strings`; 0 where that is not known.
+  virtual int here(ir::StringTable& strings) = 0;
+};
+
 class Tracer {
  public:
-  Tracer();
+  explicit Tracer(std::unique_ptr<OriginSource> origins = nullptr);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
   ir::Graph& graph() { return *graph_; }
-  std::unique_ptr<ir::Graph> take_graph() { return std::move(graph_); }
+  std::unique_ptr<ir::Graph> take_graph() {
+    graph_->place = {};
+    return std::move(graph_);
+  }
 
   // A tensor that stands for an argument like `like`.
   Tensor add_input(const std::string& name, const TensorImpl& like);
@@ -65,16 +76,17 @@ class Tracer {
     lifted_op_ = &def;
     lifted_ = std::move(lifted);
   }
-  // What nodes are recorded under: the path of the module that runs, and the user's line.
-  std::string module;
-  // Of a node of the tape: ops of its backward are recorded under the module of its forward.
-  void remember_module(uint64_t sequence) {
-    if (!module.empty()) node_modules_.emplace(sequence, graph_->strings.intern(module));
-  }
-  const std::string& module_of(uint64_t sequence) const {
-    auto known = node_modules_.find(sequence);
-    return known == node_modules_.end() ? module : graph_->strings[known->second];
-  }
+  // The path of the module that runs: nodes are recorded under it, and under the user's line.
+  void set_module(const std::string& path) { graph_->place.module = graph_->strings.intern(path); }
+  const std::string& module() const { return graph_->strings[graph_->place.module]; }
+  // Of a node of the tape: ops of its backward are recorded under the place of its forward.
+  struct Position {
+    ir::Place place;
+    bool fixed = false;  // the line stays, whatever code runs
+  };
+  void remember_place(uint64_t sequence);
+  Position enter_backward(uint64_t sequence);
+  void leave_backward(const Position& before);
 
   // Values of all written variables are the older ones, those at mark(), where `condition` (a bool) holds.
   void mark();
@@ -119,6 +131,7 @@ class Tracer {
   void bind_written_inputs();
   void bind_variables();
   bool written(const Storage* storage) const;
+  void find_line();
   SymbolicMemory& memory_of(TensorImpl& tensor);
   SymbolicMemory& capture(TensorImpl& tensor);
   ir::Value literal(const Scalar& value, DType dtype);
@@ -137,7 +150,9 @@ class Tracer {
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;
   std::vector<GradChange> grads_;
   std::unordered_map<const TensorImpl*, size_t> grad_numbers_;
-  std::unordered_map<uint64_t, int> node_modules_;  // into graph().strings
+  std::unique_ptr<OriginSource> origins_;
+  bool line_fixed_ = false;
+  std::unordered_map<uint64_t, ir::Place> node_places_;
   const ir::OpDef* lifted_op_ = nullptr;
   std::vector<ir::Lifted> lifted_;
 };

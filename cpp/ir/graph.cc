@@ -30,6 +30,8 @@ int StringTable::intern(const std::string& text) {
 Node& Graph::append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
                     const void* attrs) {
   auto node = std::make_unique<Node>(def, attrs);
+  node->module = place.module;
+  node->origin = place.origin;
   node->inputs.append(inputs.begin(), inputs.end());
   node->starts.append(starts.begin(), starts.end());
   for (const Meta& meta : infer_outputs(*node)) {

@@ -36,6 +36,13 @@ struct Lifted {
   int number;  // index into Graph::numbers
 };
 
+// Where a node comes from: the path of the module that applied it, and the user's line. Both are numbers in
+// Graph::strings.
+struct Place {
+  int module = 0;
+  int origin = 0;
+};
+
 // An op applied. `inputs` are flattened over lists and null where an optional one is absent; `starts` as in
 // KernelContext.
 struct Node {
@@ -46,7 +53,7 @@ struct Node {
   SmallVector<int, 4> starts;
   SmallVector<GraphRef, 2> outputs;
   std::vector<Lifted> lifted;
-  int module = 0;  // path of the module that applied it, and the user's line: into Graph::strings
+  int module = 0;  // its Place
   int origin = 0;
 };
 
@@ -87,6 +94,7 @@ class Graph {
   std::vector<Assignment> assignments;  // in the order in which they are committed; one a variable
   int64_t draws = 0;                    // random draws that a run takes from the generator
   StringTable strings;
+  Place place;  // of the nodes that append() makes
 
   // Infers and appends; `attrs` are copied.
   Node& append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
@@ -94,6 +102,21 @@ class Graph {
   // Gives all values dense numbers in the order of the text form (inputs, variables, constants, nodes);
   // returns how many there are.
   int number();
+};
+
+// While it lives, append() makes nodes with the place of `node`: for passes that put others in its stead.
+class PlaceOf {
+ public:
+  PlaceOf(Graph& graph, const Node& node) : graph_(graph), before_(graph.place) {
+    graph.place = {node.module, node.origin};
+  }
+  ~PlaceOf() { graph_.place = before_; }
+  PlaceOf(const PlaceOf&) = delete;
+  PlaceOf& operator=(const PlaceOf&) = delete;
+
+ private:
+  Graph& graph_;
+  Place before_;
 };
 
 // Inputs that an op writes, in order: one fresh output stands for each.

@@ -24,7 +24,7 @@ Engine::Engine(const plan::Plan& plan, const std::vector<std::unique_ptr<Chain>>
                const EngineOptions& options)
     : steps(options.steps_in_flight),
       plan_(plan),
-      observer_(options.observer),
+      observer_(*options.observer),
       actors_(plan.actors.size()),
       process_(getpid()) {
   for (const plan::Edge& edge : plan::edges_of(plan)) {

@@ -23,7 +23,7 @@ namespace tw::runtime {
 struct EngineOptions {
   int steps_in_flight = 4;
   int workers = 0;
-  Observer* observer = nullptr;
+  const std::atomic<Observer*>* observer = nullptr;
 };
 
 class Engine {
@@ -59,7 +59,7 @@ class Engine {
   void stop_all(std::exception_ptr cause);
 
   const plan::Plan& plan_;
-  Observer* const observer_;
+  const std::atomic<Observer*>& observer_;
   int spins_ = 0, caller_spins_ = 0;
   int counted_actors_ = 0;  // per step: all but host inputs
   std::vector<ActorState> actors_;

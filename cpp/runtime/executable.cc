@@ -28,6 +28,7 @@ Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
     : plan_(checked(std::move(plan))),
       options_(checked(options)),
       layout_(plan_),
+      observer_(options.observer),
       finished_(options.steps_in_flight) {
   allocate_arenas();
   try {
@@ -36,8 +37,8 @@ Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
     bool alone = plan_.actors.size() == 1 && plan_.actors[0].kind == plan::ActorKind::kChain &&
                  plan_.registers.empty();
     if (!alone)
-      engine_ = std::make_unique<Engine>(
-          plan_, chains_, EngineOptions{options.steps_in_flight, options.workers, options.observer});
+      engine_ = std::make_unique<Engine>(plan_, chains_,
+                                         EngineOptions{options.steps_in_flight, options.workers, &observer_});
   } catch (...) {
     chains_.clear();
     free_arenas();
@@ -83,9 +84,10 @@ void Executable::run_here(const Bindings& bindings) {
   layout_.fill(bindings, &step_);
   Chain& chain = *chains_[0];
   chain.bind(step_);
+  Observer* observer = observer_.load(std::memory_order_relaxed);
   for (int i = 0; i < plan_.actors[0].rate; i++) {
-    if (options_.observer)
-      chain.fire_observed(i, *options_.observer);
+    if (observer)
+      chain.fire_observed(i, *observer);
     else
       chain.fire(i);
   }

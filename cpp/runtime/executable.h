@@ -48,6 +48,9 @@ class Executable {
 
   const plan::Plan& plan() const { return plan_; }
   int64_t arena_bytes() const;
+  // Firings that begin from now on are seen by `observer`, which must outlive the executable; null: by
+  // nobody.
+  void observe(Observer* observer) { observer_.store(observer, std::memory_order_relaxed); }
   // Threads of its own, those of host calls included; 0: runs on the caller's.
   int thread_count() const;
 
@@ -80,6 +83,7 @@ class Executable {
   std::vector<Arena> arenas_;
   std::vector<char*> bases_;  // of arenas, by segment
   std::vector<std::unique_ptr<Chain>> chains_;
+  std::atomic<Observer*> observer_;
   std::unique_ptr<Engine> engine_;  // null: one chain, run by the caller
 
   // Of a chain that the caller runs.

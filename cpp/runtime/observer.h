@@ -1,8 +1,7 @@
 // Sees when launches and firings begin and end, for traces.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
+#include "base/clock.h"
 
 namespace tw::runtime {
 
@@ -16,11 +15,5 @@ class Observer {
     static_cast<void>(begin_ns), static_cast<void>(end_ns);
   }
 };
-
-inline int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace tw::runtime

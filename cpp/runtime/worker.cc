@@ -104,8 +104,8 @@ void Worker::fire(ActorState& actor) {
       actor.chain->bind(engine_.steps.at(step).bindings);
       actor.bound_step = step;
     }
-    if (engine_.observer_)
-      actor.chain->fire_observed(actor.firing, *engine_.observer_);
+    if (Observer* observer = engine_.observer_.load(std::memory_order_relaxed))
+      actor.chain->fire_observed(actor.firing, *observer);
     else
       actor.chain->fire(actor.firing);
   } catch (...) {

@@ -4,6 +4,7 @@
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
+#include "ir/emitter.h"
 #include "passes/pass.h"
 #include "planner/plan_graph.h"
 #include "session/kernels.h"
@@ -14,6 +15,24 @@ namespace {
 
 // Results of this size and less that depend on nothing are computed once, when the program is made.
 constexpr int64_t kLiteralBytes = 4096;
+
+// A run of a program. The addresses and the numbers are its own.
+class QueuedStep final : public QueuedWork {
+ public:
+  runtime::Executable* executable = nullptr;
+  std::vector<void*> inputs, variables, outputs;
+  std::span<void* const> constants;
+  std::vector<Scalar> numbers;
+  PhiloxKey first_draw;
+  std::vector<Ref<eager::Storage>> kept;  // the memory
+
+ protected:
+  void run() override {
+    executable->run({inputs, variables, constants, outputs, numbers, first_draw.seed, first_draw.draw});
+  }
+  void release() override { kept.clear(); }
+  const void* owner() const override { return executable; }
+};
 
 bool is_literal(const ir::Node& node) {
   if (!node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
@@ -40,6 +59,7 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   passes::run_passes(*graph_, passes::fuse_passes());
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_, input_strides_), kernels);
+  observer_ = std::make_unique<PlanObserver>(executable_->plan());
   for (size_t i = 0; i < variables_.size(); i++) {
     const ir::GraphValue& value = *graph_->variables[i].value;
     variable_bytes_.push_back(variables_[i] ? variables_[i]->storage->size_bytes()
@@ -52,7 +72,9 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   find_output_strides();
 }
 
-Program::~Program() = default;
+Program::~Program() {
+  if (steps_in_flight_ > 0) WorkQueue::steps().wait_for(executable_.get());
+}
 
 // The plan says in which order the dims of an output lie: its value that owns the output's bytes. Where that
 // has another shape, both are in row-major order.
@@ -99,13 +121,22 @@ bool Program::variables_fit() const {
   return true;
 }
 
-void* Program::variable_data(size_t i) const {
+const eager::Storage& Program::variable(size_t i) const {
   const eager::Storage& storage = *variables_[i]->storage;
   TW_CHECK(storage.size_bytes() == variable_bytes_[i], kRuntime,
            "a compiled function: ", graph_->variables[i].name,
            " has other memory than when it was traced: ", storage.size_bytes(), " bytes, not ",
            variable_bytes_[i]);
-  return storage.data();
+  return storage;
+}
+
+void Program::check_input(size_t i, const eager::TensorImpl& input) const {
+  const ir::GraphValue& wanted = *graph_->inputs[i].value;
+  TW_CHECK(input.dtype == wanted.dtype && input.sizes == wanted.sizes &&
+               same_walk(wanted.sizes, input.strides, input_strides_[i]),
+           kValue, graph_->name, ": input ", graph_->inputs[i].name, " must be a ", wanted.dtype,
+           " tensor of shape ", wanted.sizes, " and strides ", input_strides_[i], ", got ", input.dtype,
+           " of shape ", input.sizes, " and strides ", input.strides);
 }
 
 std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
@@ -113,21 +144,7 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
                                         std::span<const eager::Tensor> arguments) {
   TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
            " tensors are wanted, got ", inputs.size());
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const ir::GraphValue& wanted = *graph_->inputs[i].value;
-    TW_CHECK(inputs[i]->dtype == wanted.dtype && inputs[i]->sizes == wanted.sizes &&
-                 same_walk(wanted.sizes, inputs[i]->strides, input_strides_[i]),
-             kValue, graph_->name, ": input ", graph_->inputs[i].name, " must be a ", wanted.dtype,
-             " tensor of shape ", wanted.sizes, " and strides ", input_strides_[i], ", got ",
-             inputs[i]->dtype, " of shape ", inputs[i]->sizes, " and strides ", inputs[i]->strides);
-    input_data_[i] = inputs[i]->data();
-  }
-  for (size_t i = 0; i < variables_.size(); i++)
-    if (variables_[i]) variable_data_[i] = variable_data(i);
-  for (const eager::Bound& bound : bound_) {
-    const eager::Tensor& argument = arguments[bound.argument];
-    variable_data_[bound.variable] = bound.whole ? argument->storage->data() : argument->data();
-  }
+  for (size_t i = 0; i < inputs.size(); i++) check_input(i, *inputs[i]);
   std::vector<eager::Tensor> outputs;
   outputs.reserve(output_data_.size());
   for (size_t i = 0; i < output_data_.size(); i++) {
@@ -135,20 +152,80 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     outputs.push_back(eager::empty(output.sizes, output.dtype));
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
-    output_data_[i] = outputs[i]->data();
   }
   PhiloxKey first = eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
-  runtime::Bindings bindings{input_data_, variable_data_, constant_data_, output_data_,
-                             numbers,     first.seed,     first.draw};
-  {
-    eager::Unlocked unlocked;
-    executable_->run(bindings);
-  }
+  executable_->observe(Profiler::active() ? observer_.get() : nullptr);
+  if (steps_in_flight_ > 0)
+    run_later(inputs, outputs, numbers, arguments, first);
+  else
+    run_now(inputs, outputs, numbers, arguments, first);
   for (const ir::Assignment& assignment : graph_->assignments)
     if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
   for (const eager::Bound& bound : bound_)
     if (assigned_[bound.variable]) arguments[bound.argument]->storage->version++;
   return outputs;
+}
+
+void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
+                      std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments,
+                      PhiloxKey first) {
+  for (size_t i = 0; i < inputs.size(); i++) input_data_[i] = inputs[i]->data();
+  for (size_t i = 0; i < variables_.size(); i++)
+    if (variables_[i]) variable_data_[i] = variable(i).data();
+  for (const eager::Bound& bound : bound_) {
+    const eager::Tensor& argument = arguments[bound.argument];
+    variable_data_[bound.variable] = bound.whole ? argument->storage->data() : argument->data();
+  }
+  for (size_t i = 0; i < outputs.size(); i++) output_data_[i] = outputs[i]->data();
+  eager::Unlocked unlocked;
+  executable_->run(
+      {input_data_, variable_data_, constant_data_, output_data_, numbers, first.seed, first.draw});
+}
+
+// Memory that NumPy or another library owns is copied, since they may write to it while the step is to run;
+// where the step writes to it, it runs now.
+void Program::run_later(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
+                        std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments,
+                        PhiloxKey first) {
+  for (const eager::Bound& bound : bound_)
+    if (arguments[bound.argument]->storage->foreign())
+      return run_now(inputs, outputs, numbers, arguments, first);
+  auto step = make_ref<QueuedStep>();
+  step->executable = executable_.get();
+  step->numbers.assign(numbers.begin(), numbers.end());
+  step->constants = constant_data_;
+  step->first_draw = first;
+  std::vector<eager::Storage*> used, made;
+  auto keep = [&](const Ref<eager::Storage>& storage) {
+    step->kept.push_back(storage);
+    return static_cast<char*>(storage->data_for_later());
+  };
+  for (const eager::Tensor& given : inputs) {
+    bool copied = given->storage->foreign();
+    eager::Tensor input = copied ? eager::as_tensor(ir::op<"clone">(ir::Value(eager::alias(*given)))) : given;
+    step->inputs.push_back(keep(input->storage) + input->offset * size_of(input->dtype));
+    if (!copied) used.push_back(input->storage.get());
+  }
+  step->variables.resize(variables_.size());
+  for (size_t i = 0; i < variables_.size(); i++) {
+    if (!variables_[i]) continue;
+    variable(i);
+    step->variables[i] = keep(variables_[i]->storage);
+    used.push_back(variables_[i]->storage.get());
+  }
+  for (const eager::Bound& bound : bound_) {
+    const eager::Tensor& argument = arguments[bound.argument];
+    int64_t offset = bound.whole ? 0 : argument->offset * size_of(argument->dtype);
+    step->variables[bound.variable] = keep(argument->storage) + offset;
+    used.push_back(argument->storage.get());
+  }
+  for (const eager::Tensor& output : outputs) {
+    step->outputs.push_back(keep(output->storage));
+    made.push_back(output->storage.get());
+  }
+  WorkQueue::steps().start(step, steps_in_flight_);
+  eager::Storage::use(used, step, false);
+  eager::Storage::use(made, step, true);
 }
 
 }  // namespace tw::session

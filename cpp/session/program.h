@@ -7,6 +7,8 @@
 #include "ir/graph.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
+#include "session/profile.h"
+#include "session/work_queue.h"
 
 namespace tw::session {
 
@@ -28,6 +30,9 @@ class Program {
   // Bound variables are found in `arguments`.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
                                  std::span<const eager::Tensor> arguments = {});
+  // From now on run() returns while the step is still to run (see WorkQueue); what reads its results, and
+  // what touches the variables, waits. At most so many steps are in flight; 0: it runs at once.
+  void set_steps_in_flight(int count) { steps_in_flight_ = count; }
 
   // Whether the tensors behind the variables still have memory as when they were traced.
   bool variables_fit() const;
@@ -44,7 +49,12 @@ class Program {
  private:
   void fold_literals();
   void find_output_strides();
-  void* variable_data(size_t i) const;
+  void check_input(size_t i, const eager::TensorImpl& input) const;
+  const eager::Storage& variable(size_t i) const;
+  void run_now(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
+               std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments, PhiloxKey first);
+  void run_later(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
+                 std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments, PhiloxKey first);
 
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
@@ -52,6 +62,8 @@ class Program {
   std::vector<eager::Bound> bound_;
   std::vector<bool> assigned_;  // of the variables
   std::vector<Dims> input_strides_, output_strides_;
+  int steps_in_flight_ = 0;
+  std::unique_ptr<PlanObserver> observer_;
   std::unique_ptr<runtime::Executable> executable_;
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;

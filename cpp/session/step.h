@@ -39,6 +39,11 @@ class Step {
   // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
   bool made_state() const { return !kept_.empty(); }
   Program& program() { return *program_; }
+  Program& backward() { return *backward_; }  // of a differentiable step
+  void set_steps_in_flight(int count) {
+    program_->set_steps_in_flight(count);
+    if (backward_) backward_->set_steps_in_flight(count);
+  }
 
  private:
   // What a returned tensor, or a gradient, is: a result of the graph, an argument, or a tensor of the

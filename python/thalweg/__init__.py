@@ -47,6 +47,7 @@ from thalweg.frontend.random import (
     set_rng_state,
 )
 from thalweg.frontend.threads import get_num_threads, set_num_threads
+from thalweg.jit.flight import synchronize
 from thalweg.jit.function import jit  # the name of the package too, which this import hides on purpose
 
 __version__ = "0.1.0"
@@ -58,7 +59,7 @@ newaxis = None
 globals().update(_registry.FUNCTIONS)
 
 # Packages that bring large imports of their own (NumPy, multiprocessing) are loaded when first used.
-_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "special")
+_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "profiler", "special")
 _LAZY_NAMES = {
     "save": "thalweg.io",
     "load": "thalweg.io",

@@ -26,7 +26,8 @@ def device_count() -> int:
 
 
 def synchronize() -> None:
-    """Waits until all work is done. Eager work on the CPU is done when the call that asked for it returns."""
+    """Waits until all work is done: `tw.synchronize`. Only steps of asynchronous programs are ever waited for."""
+    _native.synchronize()
 
 
 def memory_stats() -> dict[str, int]:

@@ -18,14 +18,16 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import bandwidth, calls, convolution, kernels, processes, products, static, steps, table  # noqa: E402
+from bench import bandwidth, calls, convolution, kernels, loading, processes, products, static, steps, table  # noqa: E402
 from bench.blas import Blas  # noqa: E402
 from bench.frameworks import OURS, TORCH, Framework  # noqa: E402
 from bench.machine import BUSY, describe, measure_machine  # noqa: E402
 from bench.rows import Context, Row, measure_row  # noqa: E402
 
 ROWS: list[Row] = [
-    row for file in (calls, kernels, bandwidth, products, convolution, steps, static, processes) for row in file.ROWS
+    row
+    for file in (calls, kernels, bandwidth, products, convolution, steps, static, loading, processes)
+    for row in file.ROWS
 ]
 
 

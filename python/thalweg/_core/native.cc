@@ -37,4 +37,6 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_archive(m);
   tw::py::bind_graph(m);
   tw::py::bind_planner(m);
+  tw::py::bind_profile(m);
+  tw::py::bind_reader(m);
 }

@@ -27,6 +27,8 @@ void bind_archive(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
 void bind_plan(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
+void bind_profile(pybind11::module_& m);
+void bind_reader(pybind11::module_& m);
 
 }  // namespace tw::py
 

@@ -6,12 +6,14 @@
 #include "ir/cost.h"
 #include "ir/graph_text.h"
 #include "native.h"
+#include "native_origin.h"
 #include "session/step.h"
 
 namespace tw::py {
 
 namespace pb = pybind11;
 using eager::Tensor;
+using session::WorkQueue;
 
 Scalar number_of(pb::handle object) {
   if (PyBool_Check(object.ptr())) return Scalar(object.cast<bool>());
@@ -27,16 +29,62 @@ std::vector<Tensor> run(session::Step& step, const std::vector<Tensor>& inputs, 
   return step.run(inputs, scalars);
 }
 
+// A call of Python that follows a step; not where the step fails.
+class HostCall final : public session::QueuedWork {
+ public:
+  HostCall(pb::object call, Ref<session::QueuedWork> step) : call_(std::move(call)), step_(std::move(step)) {}
+
+ protected:
+  void run() override {
+    if (step_) step_->wait();
+    if (step_ && step_->failed()) return;
+    pb::gil_scoped_acquire lock;
+    call_();
+  }
+  void release() override {
+    pb::gil_scoped_acquire lock;
+    call_ = pb::none();
+    step_ = nullptr;
+  }
+
+ private:
+  pb::object call_;
+  Ref<session::QueuedWork> step_;
+};
+
+// Blocks while so many calls are waiting. What such a call calls in its turn is called at once.
+constexpr int kMostCallsWaiting = 8;
+
+// After the step that was started last.
+void call_on_host(pb::object call) {
+  if (WorkQueue::host().is_current())
+    call();
+  else
+    WorkQueue::host().start(make_ref<HostCall>(std::move(call), WorkQueue::steps().last()),
+                            kMostCallsWaiting);
+}
+
 }  // namespace
 
 void bind_jit(pb::module_& m) {
   m.def("is_dense", [](const Tensor& tensor) { return is_dense(tensor->sizes, tensor->strides); });
+  m.def("synchronize", [] {
+    WorkQueue::steps().wait_all();
+    WorkQueue::host().wait_all();
+  });
+  m.def("drain_queues", [] {
+    WorkQueue::steps().drain();
+    WorkQueue::host().drain();
+  });
+  m.def("forget_queue_threads", &WorkQueue::forget_threads);
+  m.def("call_on_host", call_on_host);
   m.def("is_symbolic", [](const Tensor& tensor) { return tensor->storage->symbolic(); });
 
   pb::class_<session::Step>(m, "Step", "A traced call, ready to run.")
       .def("compile", &session::Step::compile)
       .def("valid", &session::Step::valid)
       .def("run", run)
+      .def("set_steps_in_flight", &session::Step::set_steps_in_flight)
       .def_property_readonly("made_state", &session::Step::made_state)
       .def_property_readonly("differentiable", &session::Step::differentiable)
       .def("set_gradients", &session::Step::set_gradients)
@@ -45,6 +93,7 @@ void bind_jit(pb::module_& m) {
       .def("run_backward",
            [](session::Step& step, const std::vector<Tensor>& saved, const std::vector<Tensor>& seeds,
               const std::vector<uint32_t>& versions) { return step.run_backward(saved, seeds, versions); })
+      .def("backward_text", [](session::Step& step) { return ir::print_graph(step.backward().graph()); })
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
       .def(
           "plan", [](session::Step& step) { return &step.program().plan(); },
@@ -57,7 +106,7 @@ void bind_jit(pb::module_& m) {
 
   pb::class_<eager::Tracer>(m, "Tracer",
                             "Records what the front end does on this thread instead of doing it.")
-      .def(pb::init<>())
+      .def(pb::init([] { return std::make_unique<eager::Tracer>(python_origins()); }))
       .def("start",
            [](eager::Tracer& tracer) {
              TW_CHECK(!eager::modes().tracer, kRuntime, "jit: this thread traces a function already");
@@ -72,7 +121,7 @@ void bind_jit(pb::module_& m) {
       .def("keep_where",
            [](eager::Tracer& tracer, const Tensor& condition) { tracer.keep_where(*condition); })
       .def("add_number", &eager::Tracer::add_number)
-      .def_readwrite("module", &eager::Tracer::module)
+      .def_property("module", &eager::Tracer::module, &eager::Tracer::set_module)
       .def("set_name", [](eager::Tracer& tracer, const std::string& name) { tracer.graph().name = name; })
       .def("name_variable", [](eager::Tracer& tracer, size_t i,
                                const std::string& name) { tracer.graph().variables[i].name = name; })

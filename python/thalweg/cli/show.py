@@ -1,4 +1,4 @@
-"""thalweg show: plans a graph and writes a page that explains the plan."""
+"""thalweg show: a page that explains the plan of a graph, or shows a trace of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._core._native import Graph
 from thalweg.jit.plan import Plan, format_bytes
+from thalweg.profiler.trace_page import is_trace, read_trace, render_trace
 
 __all__ = ["add_to", "load_plan"]
 
@@ -17,11 +18,12 @@ def add_to(commands: Any) -> None:
     """Adds the command to a parser's."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "show",
-        help="explain the plan of a graph as an HTML page",
+        help="explain the plan of a graph, or show a trace, as an HTML page",
         description="Simplifies and plans a graph, and writes one HTML page that shows its memory over time, its "
-        "streams, and its ops by module. The page needs nothing but a browser.",
+        "streams, and its ops by module; of a Chrome trace, its threads and streams over time. The page needs nothing "
+        "but a browser.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a graph in its text form, or a saved one")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a graph in its text form, a saved one, or a trace")
     parser.add_argument("-o", "--output", type=Path, metavar="PAGE", help="the page; FILE with .html unless given")
     parser.set_defaults(run=run)
 
@@ -53,10 +55,17 @@ def read_graph(path: Path) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    plan = load_plan(options.file)
     output = options.output or options.file.with_suffix(".html")
     if output == options.file:
         raise ValueError(f"{output}: the page would replace the graph; name another with -o")
+    with open(options.file, "rb") as file:
+        traced = is_trace(file.read(64))
+    if traced:
+        entries = read_trace(options.file)
+        output.write_text(render_trace(options.file.name, entries), encoding="utf-8")
+        print(f"{output}: {sum(entry['ph'] == 'X' for entry in entries):,} events")
+        return
+    plan = load_plan(options.file)
     plan.html(output)
     print(
         f"{output}: {len(plan.launches):,} launches, arena {format_bytes(plan.arena_bytes)}, "

@@ -7,13 +7,14 @@ import importlib
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from thalweg._core import _native
 from thalweg.autograd import modes
 from thalweg.jit.context import tracing
 from thalweg.jit.numbers import Number
+from thalweg.jit.prefetch import prefetch, results_over
 from thalweg.jit.program import Program, record_gradient
 from thalweg.jit.trace import Trace
 
@@ -44,18 +45,34 @@ class Compiled(_native.CallPath):
         name: str | None = None,
         static_argnums: int | Iterable[int] | None = None,
         static_argnames: str | Iterable[str] | None = None,
+        steps_in_flight: int = 0,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._set_function(function)
         self._name = str(name or getattr(function, "__name__", type(function).__name__))
         self._static_nums, self._static_names = _static_arguments(function, static_argnums, static_argnames)
+        self._steps_in_flight = steps_in_flight  # 0: a call returns when the step has run
         self._varying: list[tuple[Any, Any]] = []  # (container, key) of numbers outside that have changed
         self._reasons: list[str] = []  # of each trace
         self.trace_count = 0
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def over(self, batches: Iterable, *, ahead: int = 2) -> Iterator[Any]:
+        """Yields the result of a call for each batch, while up to `ahead` further batches are read (`tw.jit.prefetch`).
+
+        Batches that are tuples or lists are the call's arguments; any other is its only one. The end of the batches
+        ends the loop; what they raise is raised here, after the results of those before; leaving the loop stops
+        reading.
+
+        >>> import thalweg as tw
+        >>> add = tw.jit(lambda x, y: (x + y).sum())
+        >>> [total.item() for total in add.over((tw.ones(2), tw.ones(2) * i) for i in range(3))]
+        [2.0, 4.0, 6.0]
+        """
+        return results_over(self, batches, ahead)
 
     # ---- called by the core
 
@@ -76,8 +93,10 @@ class Compiled(_native.CallPath):
     def _call_back(self, result: tuple) -> Any:
         """Runs the callbacks of a call; `result` is what the program gives: the function's result, and the calls."""
         value, calls = result
-        for function, args, kwargs in calls:
-            function(*args, **kwargs)
+        if self._steps_in_flight:
+            _native.call_on_host(functools.partial(_make_calls, calls))
+        else:
+            _make_calls(calls)
         return value
 
     # ---- tracing
@@ -97,6 +116,7 @@ class Compiled(_native.CallPath):
     def _trace(self, trace: Trace, structure: Any, args: tuple, as_is: dict[int, bool]) -> Program | None:
         """One trace; None where arguments beyond those in `as_is` must be given to the function as they are."""
         tensors = structure.tensors
+        trace.asynchronous = self._steps_in_flight > 0
         symbolic = [self._add_argument(trace, i, tensor, as_is) for i, tensor in enumerate(tensors)]
         traced_args, traced_kwargs = structure.build_call(symbolic, trace.numbers)
         results: list = []
@@ -120,6 +140,7 @@ class Compiled(_native.CallPath):
             del traced_args, traced_kwargs, symbolic, results, value
             trace.callbacks = [None] * len(trace.callbacks)  # what it held is in `returned`
             step.compile(trace.tracer)
+            step.set_steps_in_flight(self._steps_in_flight)
             return Program(trace, structure, returned, step, gradient)
         except _EntangledError:
             trace.abandon()
@@ -220,6 +241,11 @@ class Compiled(_native.CallPath):
         return importlib.import_module("thalweg.jit.plan").Plan.of_step(programs[number].step)
 
 
+def _make_calls(calls: list) -> None:
+    for function, args, kwargs in calls:
+        function(*args, **kwargs)
+
+
 def trace_name(function: Callable) -> str:
     return getattr(function, "__qualname__", repr(function))
 
@@ -251,6 +277,8 @@ def jit(
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
+    asynchronous: bool = False,
+    steps_in_flight: int = 2,
 ) -> Any:
     """Makes a function run as a static program: traced at the first call with arguments of a new kind, then run anew.
 
@@ -258,6 +286,14 @@ def jit(
         function: any function of tensors, numbers, strings, None, and lists, tuples, dicts and dataclasses of them. It
             may run backward, step optimizers and write to the tensors it finds outside: these are its variables.
         static_argnums, static_argnames: positions and names of arguments whose values are constants of the program.
+        asynchronous: a call returns at once, and the step runs while Python goes on. Whatever reads a result, or
+            touches a variable or an argument of a step in flight, waits for it first, so that programs give the same
+            numbers as otherwise. Only memory that another library has got (`x.numpy()`, DLPack) is read and written by
+            that library without waiting: call `tw.synchronize()` before. Arguments that are NumPy's memory are copied.
+        steps_in_flight: how many steps may have begun and not be done; a call waits for its turn.
+
+    A failure of an asynchronous step is raised once, by whoever waits or calls next, and whenever one of its results is
+    read. Steps that were in flight after it have not run then; what is called later does.
 
     Returns: a Compiled, to be called like the function. Of a method, the programs of each object are its own, and do
         not keep it alive.
@@ -283,9 +319,17 @@ def jit(
     >>> g(tw.tensor([1.0, 2.0]), "sum"), g(tw.tensor([1.0, 2.0]), reduction="mean"), g.trace_count
     (tensor(3.), tensor(1.5000), 2)
     """
+    if steps_in_flight < 1:
+        raise ValueError(f"jit: steps_in_flight is a positive number, got {steps_in_flight}")
     if function is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames)
-    return Compiled(function, None, static_argnums, static_argnames)
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            asynchronous=asynchronous,
+            steps_in_flight=steps_in_flight,
+        )
+    return Compiled(function, None, static_argnums, static_argnames, steps_in_flight if asynchronous else 0)
 
 
 def explain(function: Compiled) -> str:
@@ -311,7 +355,9 @@ def callback(function: Callable, *args: Any, **kwargs: Any) -> None:
         args, kwargs: as `function` takes them; tensors in them come with the values they have in that run, detached.
 
     Callbacks run in order, after all that the run writes is written, and before the call returns. What one of them
-    raises comes out of the call. Outside a compiled function, `function` is called at once.
+    raises comes out of the call. Those of an asynchronous function run on a thread of their own while later steps run;
+    what they raise is raised by whoever waits or calls next, and those after it do not run. Outside a compiled
+    function, `function` is called at once.
 
     >>> import thalweg as tw
     >>> seen = []
@@ -348,5 +394,6 @@ def _print_formatted(text: str, /, *args: Any, **kwargs: Any) -> None:
 
 
 jit.explain = explain  # type: ignore[attr-defined]
+jit.prefetch = prefetch  # type: ignore[attr-defined]
 jit.callback = callback  # type: ignore[attr-defined]
 jit.debug_print = debug_print  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A plan as one self-contained HTML page: plan_page.html with the plan's data in it."""
+"""A plan, or a measured trace, as one self-contained HTML page: plan_page.html with its data in it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["render"]
+__all__ = ["Texts", "fill_template", "render"]
 
 _TEMPLATE = Path(__file__).with_name("plan_page.html")
 
 
-class _Texts:
+class Texts:
     """Texts that many launches share, by number."""
 
     def __init__(self) -> None:
@@ -31,10 +31,11 @@ def page_data(plan: Any) -> dict[str, Any]:
 
     Texts are numbers into `texts`; `live` holds bytes, one for each launch.
     """
-    texts = _Texts()
+    texts = Texts()
     launches, buffers = plan.launches, plan.buffers
     return {
         "name": plan.name,
+        "measured": False,
         "arena": plan.arena_bytes,
         "bound": plan.lower_bound_bytes,
         "segments": {
@@ -69,8 +70,13 @@ def page_data(plan: Any) -> dict[str, Any]:
 
 def render(plan: Any) -> str:
     """The page."""
-    data = json.dumps(page_data(plan), ensure_ascii=False, separators=(",", ":"))
+    return fill_template(plan.name, page_data(plan))
+
+
+def fill_template(name: str, values: dict[str, Any]) -> str:
+    """The page of what `page_data` describes."""
+    data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     template = _TEMPLATE.read_text(encoding="utf-8")
     head, middle, tail = template.split("@@@")  # the title, then the data
     # A "<" could end the script element that holds the data; JSON allows it inside strings only.
-    return head + html.escape(plan.name) + middle + data.replace("<", "\\u003c") + tail
+    return head + html.escape(name) + middle + data.replace("<", "\\u003c") + tail

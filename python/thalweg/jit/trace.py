@@ -46,6 +46,7 @@ class Trace:
         self.module_guards: dict[int, ModuleGuard] = {}  # by id
         self.updates: list[tuple[Any, Any, Any]] = []  # container[key] = value made of numbers, after every run
         self.callbacks: list[tuple[Callable, tuple, dict]] = []  # called after every run
+        self.asynchronous = False  # whether calls return before the program has run
         self.graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other
         self._varying = varying
@@ -58,11 +59,11 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.tracer.start()
-        tracing.current = self
+        tracing.begin(self)
         return self
 
     def __exit__(self, kind: Any, *failure: object) -> None:
-        tracing.current = None
+        tracing.end()
         self.tracer.stop()
         self._restore_numbers()
         for step in reversed(self.host_steps):
@@ -74,13 +75,13 @@ class Trace:
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Python code inside runs for real."""
-        tracing.current = None
+        tracing.end()
         self.tracer.stop()
         try:
             yield
         finally:
             self.tracer.start()
-            tracing.current = self
+            tracing.begin(self)
 
     def abandon(self) -> None:
         """Puts back what the traced function has changed outside: the call never was."""
@@ -250,7 +251,10 @@ class Trace:
     def add_callback(self, function: Callable, args: tuple, kwargs: dict) -> None:
         """Has `function` called after every run."""
         structure = _native.Structure.of_result((args, kwargs), Number)
-        self.callbacks.append((function, *structure.build([tensor.detach() for tensor in structure.tensors])))
+        tensors = [tensor.detach() for tensor in structure.tensors]
+        if self.asynchronous:  # later steps may have written to variables and arguments when it is called
+            tensors = [tensor.clone() for tensor in tensors]
+        self.callbacks.append((function, *structure.build(tensors)))
 
     def lift_item(self, container: dict, key: Any, name: str) -> None:
         """Makes the number container[key] one of the program."""

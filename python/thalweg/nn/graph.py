@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import thalweg as tw
 from thalweg.jit.function import Compiled
+from thalweg.jit.prefetch import results_over
 from thalweg.nn.module import Module
 
 __all__ = ["Graph"]
@@ -14,7 +15,7 @@ class Graph:
 
     Modules are attributes, set in __init__. With add_optimizer, build runs backward, and the optimizers' steps follow
     it in the program; gradients are cleared after them. The same program runs in every call with arguments of the same
-    kind (see `tw.jit`).
+    kind (see `tw.jit`, which says what `asynchronous` and `steps_in_flight` do).
 
     >>> import thalweg as tw
     >>> class Fit(tw.nn.Graph):
@@ -33,10 +34,10 @@ class Graph:
     3.000
     """
 
-    def __init__(self):
+    def __init__(self, *, asynchronous=False, steps_in_flight=2):
         self.name = type(self).__name__
         self._optimizers = []  # (optimizer, its schedule or None)
-        self._compiled = Compiled(self._run, self.name)
+        self._compiled = Compiled(self._run, self.name, steps_in_flight=steps_in_flight if asynchronous else 0)
 
     def build(self, *args, **kwargs):
         """The program: subclasses define it. It may take and return what a function of `tw.jit` may."""
@@ -59,6 +60,10 @@ class Graph:
             if schedule is not None:
                 schedule.step()
         return result
+
+    def over(self, batches, *, ahead=2):
+        """Yields the result of a call for each batch, while further ones are read: see `thalweg.jit.Compiled.over`."""
+        return results_over(self, batches, ahead)
 
     def _run(self, *args, **kwargs):
         result = self.build(*args, **kwargs)

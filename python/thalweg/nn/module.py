@@ -51,8 +51,8 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         raise NotImplementedError(f"forward: {type(self).__name__} does not define it")
 
     def __call__(self, *args, **kwargs):
-        if tracing.current is not None:
-            return tracing.current.call_module(self, self._call, args, kwargs)
+        if tracing.watcher is not None:
+            return tracing.watcher.call_module(self, self._call, args, kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args, **kwargs):

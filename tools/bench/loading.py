@@ -1,0 +1,80 @@
+"""Input that hides behind compute: a step over a loader that takes as long as the step, beside the step alone."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from bench.frameworks import OURS
+from bench.measure import SETTLE_S, Contender
+from bench.models import gpt, mlp
+from bench.rows import Context, Row
+
+SECONDS = 0.5  # of a turn
+
+
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _sort(seconds: float) -> None:
+    """NumPy work, which lets the interpreter's lock go."""
+    end = time.perf_counter() + seconds
+    values = np.random.default_rng(0).random(20_000)
+    while time.perf_counter() < end:
+        np.sort(values)
+
+
+def _contenders(model_file: ModuleType, work: Callable[[float], None]) -> Callable[[Context], Sequence[Contender]]:
+    def build(context: Context) -> Sequence[Contender]:
+        fw = context.sides[OURS]
+        model = fw.load(model_file.build(fw))
+        optimizer = model_file.optimizer(fw, model)
+        batch = model_file.batch(fw)
+
+        @fw.module.jit
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad(set_to_none=True)
+            loss = model_file.loss(fw, model, x, y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        def seconds_of(results: Callable[[int], Iterator[Any]], count: int) -> float:
+            time.sleep(SETTLE_S)
+            begin = time.perf_counter()
+            for _ in results(count):
+                pass
+            return (time.perf_counter() - begin) / count
+
+        def alone(count: int) -> Iterator[Any]:
+            return (step(*batch) for _ in range(count))
+
+        seconds_of(alone, 3)
+        one = min(seconds_of(alone, max(2, round(0.1 / seconds_of(alone, 2)))) for _ in range(3))
+        count = max(5, round(SECONDS / one))
+
+        def loaded(count: int) -> Iterator[Any]:
+            def loader() -> Iterator[Any]:
+                for _ in range(count):
+                    work(one)
+                    yield batch
+
+            return step.over(loader())
+
+        return [
+            Contender(OURS, lambda: seconds_of(loaded, count)),
+            Contender("synthetic input", lambda: seconds_of(alone, count)),
+        ]
+
+    return build
+
+
+# A throughput of 0.95.
+ROWS = [
+    Row("input hidden: MLP step, a loader that sleeps as long", 1 / 0.95, _contenders(mlp, _sleep)),
+    Row("input hidden: GPT step, a loader that sleeps as long", 1 / 0.95, _contenders(gpt, _sleep), rounds=5),
+    Row("input hidden: GPT step, a loader that computes as long", 1 / 0.95, _contenders(gpt, _sort), rounds=5),
+]
