@@ -316,6 +316,7 @@ void Tracer::mark() {
 
 void Tracer::keep_where(TensorImpl& condition) {
   static const ir::OpDef& where = ir::registry().get("where");
+  find_line();
   const ir::Value keep = value_of(condition);
   for (size_t i = 0; i < variables_.size(); i++) {
     SymbolicMemory& memory = *memories_.at(variables_[i]->storage.get());
@@ -326,7 +327,6 @@ void Tracer::keep_where(TensorImpl& condition) {
     if (before == now) continue;
     const ir::Value inputs[] = {keep, before, now};
     ir::Node& node = graph_->append(where, inputs, {}, nullptr);
-    node.module = graph_->strings.intern(module);
     memory.write(memory.base(), memory.base_dtype(), node.outputs[0]);
   }
   marked_.clear();
