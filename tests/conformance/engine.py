@@ -3,13 +3,14 @@
 import functools
 import time
 
-from . import checks, errors, grads, samples
+from . import checks, compiled, errors, grads, samples
 from .compare import describe_call
 from .outcome import SKIP
 from .result import Result, perform
 
 GRADIENT = ("grad", "grad_noncontiguous", "grad_inplace", "gradgrad", "finite", "finite2")
-ALL_CHECKS = (*checks.CHECKS, *GRADIENT, "errors")
+FORWARD = checks.CHECKS | {"compiled": compiled.compiled}
+ALL_CHECKS = (*FORWARD, *GRADIENT, "errors")
 DIFFERENTIABLE = ("float32", "float64", "complex64", "complex128")
 
 
@@ -39,7 +40,7 @@ def _gradient_checks(op, dtype):
 
 
 def checks_for(op, dtype, wanted=ALL_CHECKS):
-    table = {k: functools.partial(fn, op) for k, fn in checks.CHECKS.items()}
+    table = {k: functools.partial(fn, op) for k, fn in FORWARD.items()}
     table.update(_gradient_checks(op, dtype))
     return {k: fn for k, fn in table.items() if k in wanted}
 

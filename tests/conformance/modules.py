@@ -8,13 +8,14 @@ import torch
 
 from . import grads, names
 from .compare import compare, describe
+from .compiled import difference_of, replaced, same_as_eager, with_gradients
 from .convert import rebuild, tensors_of, tw_dtype
 from .demanded import MODULES
 from .outcome import SKIP, Rejected, accepted, first_line
 from .result import Result, perform
 from .sides import THALWEG, TORCH
 
-CHECKS = ("state", "forward", "buffers", "grad", "gradgrad", "errors")
+CHECKS = ("state", "forward", "buffers", "compiled", "grad", "gradgrad", "errors")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")
 _SEED = 20261
 
@@ -143,6 +144,30 @@ def buffers(case):
     return compare({k: v.detach() for k, v in want.items()}, dict(got), values=not _drawn(case))
 
 
+def compiled(case):
+    """`tw.jit` of the call and of its gradient: results, gradients and state, bit for bit those of eager mode."""
+    try:
+        eager, static = (build(THALWEG, case) for _ in range(2))
+        call = THALWEG.converter()((case.input, case.kwargs))
+    except Exception as e:  # what the check `forward` speaks of
+        raise Rejected(first_line(e)) from None
+    tensors = tensors_of(call)
+
+    def run_of(module):
+        def run(*given):
+            args, kwargs = replaced(call, tensors, given)
+            return with_gradients(module(*args, **kwargs), [*given, *module.parameters()])
+
+        return run
+
+    message = same_as_eager(run_of(eager), run_of(static), tensors)
+    if message:
+        return message
+    states = zip(eager.state_dict().items(), static.state_dict().values())
+    differing = [f"{name}: {text}" for (name, a), b in states if (text := difference_of(a, b))]
+    return differing[0] if differing else None
+
+
 def _run(side, case):
     module, result, memo = forward(side, case)
     inputs = [memo[id(t)] for t in tensors_of((case.input, case.kwargs)) if t.requires_grad]
@@ -182,7 +207,7 @@ class _ErrorCase(Case):
 
 
 def _table(info, dtype, wanted):
-    table = {"forward": output, "state": state, "buffers": buffers}
+    table = {"forward": output, "state": state, "buffers": buffers, "compiled": compiled}
     if dtype not in ("float16", "bfloat16"):
         table["grad"] = functools.partial(_gradient, grads.first)
     if dtype == "float64" and info.supports_gradgrad:

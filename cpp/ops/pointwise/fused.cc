@@ -16,10 +16,11 @@ void infer_lerp(InferContext& c) {
            "lerp: a floating or complex dtype is wanted, got ", c.in(0).dtype);
   TW_CHECK(c.in(0).dtype == c.in(1).dtype, kRuntime, "lerp: the dtypes must agree, got ", c.in(0).dtype,
            " and ", c.in(1).dtype);
-  // A number keeps its own dtype: rounded to a half type it would be another weight.
+  // A number keeps its own dtype, in a graph float32: rounded to a half type it would be another weight.
   const ValueImpl& weight = c.in(2);
-  TW_CHECK(weight.dtype == c.in(0).dtype ||
-               (weight.wrapped_number && kind_of(weight.dtype) <= kind_of(c.in(0).dtype)),
+  bool number = weight.wrapped_number ||
+                (is_half(c.in(0).dtype) && weight.dtype == DType::kFloat32 && weight.sizes.empty());
+  TW_CHECK(weight.dtype == c.in(0).dtype || (number && kind_of(weight.dtype) <= kind_of(c.in(0).dtype)),
            kRuntime, "lerp: a weight of dtype ", c.in(0).dtype, " is wanted, got ", weight.dtype);
 }
 
