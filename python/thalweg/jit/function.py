@@ -138,7 +138,8 @@ class Compiled(_native.CallPath):
                 gradient.grads.clear()
             returned.forget()
             del traced_args, traced_kwargs, symbolic, results, value
-            trace.callbacks = [None] * len(trace.callbacks)  # what it held is in `returned`
+            trace.has_callbacks = bool(trace.callbacks)
+            trace.callbacks.clear()  # what it held is in `returned`
             step.compile(trace.tracer)
             step.set_steps_in_flight(self._steps_in_flight)
             return Program(trace, structure, returned, step, gradient)
@@ -342,10 +343,10 @@ def explain(function: Compiled) -> str:
     >>> print(tw.jit.explain(f).splitlines()[-1])
     trace 1: dtype of tensor 0 was thalweg.float32, and is thalweg.float64
     """
-    function = getattr(function, "__func__", function)  # of a method
-    if not isinstance(function, Compiled):
+    compiled = getattr(function, "__func__", function)  # of a method
+    if not isinstance(compiled, Compiled):
         raise TypeError(f"explain: a function made by tw.jit is wanted, got {type(function).__name__}")
-    return function.explain()
+    return compiled.explain()
 
 
 def callback(function: Callable, *args: Any, **kwargs: Any) -> None:

@@ -50,8 +50,8 @@ class Number:
         """The value itself, for an op that cannot take it anew in every call."""
         return self._read("{}", self.value)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """isinstance() takes it for what it stands for; type() tells."""
         return type(self.value)
 

@@ -33,7 +33,7 @@ class Program:
         self.updates = [
             (container, key, _native.Structure.of_result(value, Number)) for container, key, value in trace.updates
         ]
-        self.callbacks = bool(trace.callbacks)
+        self.callbacks = trace.has_callbacks
         self.made_state = trace.made_state
         self.has_modules = bool(trace.module_guards)
         self.host_steps = trace.host_steps
@@ -43,7 +43,8 @@ class Program:
 
     def release(self) -> None:
         """Drops what the core has taken over: the cycle collector does not look into it here."""
-        self.structure = self.result = self.updates = None
+        self.structure = self.result = None
+        self.updates.clear()
 
     # ---- guards
 

@@ -46,6 +46,7 @@ class Trace:
         self.module_guards: dict[int, ModuleGuard] = {}  # by id
         self.updates: list[tuple[Any, Any, Any]] = []  # container[key] = value made of numbers, after every run
         self.callbacks: list[tuple[Callable, tuple, dict]] = []  # called after every run
+        self.has_callbacks = False  # set when the trace has ended
         self.asynchronous = False  # whether calls return before the program has run
         self.graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other

@@ -50,7 +50,8 @@ def render_trace(name: str, entries: list[dict[str, Any]]) -> str:
     """The page, self-contained HTML. Spans that hold others are left out: their time is in those and between them."""
     threads = {(one["pid"], one["tid"]): one["args"]["name"] for one in entries if one["name"] == "thread_name"}
     leaves = _leaves([one for one in entries if one["ph"] == "X"])
-    texts, lanes = Texts(), {}
+    texts = Texts()
+    lanes: dict[tuple, int] = {}
     for one in leaves:
         one["args"] = one.get("args", {})
         lanes.setdefault((one["pid"], one["tid"], one["args"].get("stream", "")), len(lanes))
