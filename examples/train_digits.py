@@ -62,8 +62,8 @@ def accuracy(model: nn.Module, loader: DataLoader) -> float:
     return right / len(loader.dataset)
 
 
-def main(arguments: list[str] | None = None) -> float:
-    options = parse_options(arguments)
+def train(options: argparse.Namespace) -> tuple[float, list[float]]:
+    """The accuracy that is reached, and the loss of each step."""
     tw.manual_seed(options.seed)
     train, held_out = load_data(options.seed)
     train_loader = DataLoader(train, options.batch, shuffle=True, num_workers=options.workers)
@@ -80,15 +80,21 @@ def main(arguments: list[str] | None = None) -> float:
         return loss.detach()
 
     step = tw.jit(learn) if options.graph else learn
+    losses = []
     for epoch in range(options.epochs):
         model.train()
         with tqdm(train_loader, desc=f"epoch {epoch + 1:2}", leave=False) as batches:
             for images, digits in batches:
                 loss = step(images, digits)
                 schedule.step()
-                batches.set_postfix_str(f"loss {loss.item():.3f}", refresh=False)
+                losses.append(loss.item())
+                batches.set_postfix_str(f"loss {losses[-1]:.3f}", refresh=False)
         print(f"epoch {epoch + 1:2}: {accuracy(model, held_out_loader):.2%} of the held-out digits")
-    return accuracy(model, held_out_loader)
+    return accuracy(model, held_out_loader), losses
+
+
+def main(arguments: list[str] | None = None) -> float:
+    return train(parse_options(arguments))[0]
 
 
 if __name__ == "__main__":

@@ -77,6 +77,14 @@ def test_digits_learn():
     assert train_digits.main(["--epochs", "2"]) > 0.9
 
 
+def test_digits_learn_the_same_as_a_static_program():
+    eager, static = (
+        train_digits.train(train_digits.parse_options(["--epochs", "2", "--batch", "64", *more]))
+        for more in ([], ["--graph"])
+    )
+    assert static == eager and len(static[1]) == 46
+
+
 def test_digits_do_not_depend_on_workers():
     first, second = (train_digits.main(["--epochs", "1", "--workers", n]) for n in ("0", "2"))
     assert first == second
