@@ -4,7 +4,7 @@ In C++ each folder of cpp/ may include itself and the folders that `MAY_USE` nam
 kernels (`*_cpu.cc`, `*_cpu.h`) and definitions (the rest). What either kind reaches, headers of headers included, may
 hold nothing of the other side: a definition never sees `device`, a kernel never sees `ir` or `sbp`.
 In Python nothing is imported inside a function, and imports at module level have no cycle.
-Nothing is named utils outside cpp/base, except `nn.utils`, which is PyTorch's name.
+Nothing is named utils outside cpp/base, except `nn.utils` and `thalweg.utils`, PyTorch's names.
 """
 
 import ast
@@ -47,7 +47,13 @@ MAY_USE = {
 DEFINITION_NEVER_SEES = {"device"}
 KERNEL_NEVER_SEES = {"ir", "sbp"}
 PYTHON_HEADERS = ("Python.h", "pybind11/")
-NAMED_UTILS = ("cpp/base/", "python/thalweg/nn/utils", "tests/python/nn/utils")
+NAMED_UTILS = (
+    "cpp/base/",
+    "python/thalweg/nn/utils",
+    "tests/python/nn/utils",
+    "python/thalweg/utils",
+    "tests/python/utils",
+)
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 TYPE = re.compile(r"^(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -19,6 +19,7 @@ namespace {
 // Recursive, because a hook or a custom function may start a run of its own.
 std::recursive_mutex g_engine;
 uint64_t g_run = 0;
+thread_local double t_gradient_scale = 1;
 
 // The gradients that have arrived at a node.
 struct Entry {
@@ -28,14 +29,24 @@ struct Entry {
   int outer_slot;
 };
 
-// While it lives, what is traced is recorded under the module and the line of a node's forward.
+// While it lives, what is traced is recorded under the module and the line of a node's forward, and after its
+// gradient.
 class PlaceOfForward {
  public:
   explicit PlaceOfForward(const Node& node) : tracer_(modes().tracer) {
-    if (tracer_) before_ = tracer_->enter_backward(node.sequence);
+    if (!tracer_) return;
+    before_ = tracer_->enter_backward(node.sequence);
+    outer_gradient_ = tracer_->gradient;
   }
   ~PlaceOfForward() {
-    if (tracer_) tracer_->leave_backward(before_);
+    if (!tracer_) return;
+    tracer_->leave_backward(before_);
+    tracer_->gradient = std::move(outer_gradient_);
+  }
+  void set_gradient(const std::vector<Tensor>& grads) {
+    if (!tracer_) return;
+    auto first = std::find_if(grads.begin(), grads.end(), [](const Tensor& grad) { return grad; });
+    tracer_->gradient = first == grads.end() ? nullptr : *first;
   }
   PlaceOfForward(const PlaceOfForward&) = delete;
   PlaceOfForward& operator=(const PlaceOfForward&) = delete;
@@ -43,6 +54,7 @@ class PlaceOfForward {
  private:
   Tracer* tracer_;
   Tracer::Position before_;
+  Tensor outer_gradient_;
 };
 
 class Run {
@@ -205,6 +217,7 @@ void Run::visit(Entry& entry) {
   if (leaf && !options_.accumulate) return;
   std::vector<Tensor> grads = std::move(entry.grads);
   if (node->hooks) node->hooks->before(grads);
+  module.set_gradient(grads);
   std::vector<Tensor> kept = node->hooks ? grads : std::vector<Tensor>();
   std::vector<Tensor> input_grads(node->edges.size());
   if (!add_to_part(*node, grads)) run_node(*node, grads, input_grads);
@@ -223,23 +236,28 @@ void Run::execute() {
   }
 }
 
-Tensor seed_gradient(const Tensor& output, const Tensor& given) {
+Tensor seed_gradient(const Tensor& output, const Tensor& given, double scale) {
   TW_CHECK(output->needs_grad(), kRuntime,
            "backward: the output does not require grad and was not computed from a tensor that does");
   if (given) {
     TW_CHECK(given->sizes == output->sizes, kRuntime, "backward: the gradient given has shape ", given->sizes,
              ", the output has shape ", output->sizes);
-    if (given->dtype == output->dtype) return given;
-    return as_tensor(ir::op<"cast">(ir::Value(given), output->dtype));
+    ir::Value seed(given);
+    if (given->dtype != output->dtype) seed = ir::op<"cast">(seed, output->dtype);
+    if (scale != 1) seed = seed * ir::op<"full">(IntList(), scale, output->dtype);
+    return as_tensor(seed);
   }
   TW_CHECK(output->count() == 1, kRuntime,
            "backward: without a gradient the output must have one element, got shape ", output->sizes);
   TW_CHECK(!is_complex(output->dtype), kRuntime, "backward: without a gradient the output must be real, got ",
            output->dtype);
-  return as_tensor(ir::op<"full">(output->sizes, 1, output->dtype));
+  return as_tensor(
+      ir::op<"full">(output->sizes, scale == 1 ? Scalar(int64_t{1}) : Scalar(scale), output->dtype));
 }
 
 }  // namespace
+
+double set_gradient_scale(double scale) { return std::exchange(t_gradient_scale, scale); }
 
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, BackwardOptions options) {
@@ -254,7 +272,8 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
     run.capture(inputs, roots);
   }
   for (size_t i = 0; i < outputs.size(); i++)
-    run.send(roots[i], seed_gradient(outputs[i], i < grads.size() ? grads[i] : Tensor()));
+    run.send(roots[i], seed_gradient(outputs[i], i < grads.size() ? grads[i] : Tensor(),
+                                     options.accumulate ? t_gradient_scale : 1));
   run.execute();
   if (!options.accumulate && !options.allow_unused)
     for (const Tensor& grad : run.captured)

@@ -20,4 +20,8 @@ struct BackwardOptions {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, BackwardOptions options);
 
+// What backward() on this thread multiplies the gradients by that it starts from; gradients that are not
+// accumulated in .grad are left alone. Returns what it was: 1 at first.
+double set_gradient_scale(double scale);
+
 }  // namespace tw::eager

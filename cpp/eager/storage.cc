@@ -1,5 +1,7 @@
 #include "eager/storage.h"
 
+#include <utility>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -68,6 +70,18 @@ void Storage::check_for_later() const {
   Ref<Work> maker = maker_;
   lock.unlock();
   if (maker && maker->done()) maker->check(true);
+}
+
+void Storage::take_over(Storage& other) {
+  TW_CHECK(symbolic_ && !other.symbolic_ && !other.foreign_ && size_bytes_ == other.size_bytes_ &&
+               device_ == other.device_,
+           kInternal, "take_over: memory of ", size_bytes_, " bytes of the allocator is wanted");
+  other.data();  // waits for what makes it
+  data_ = std::exchange(other.data_, nullptr);
+  other.symbolic_ = true;
+  other.plain_.store(false, std::memory_order_release);
+  symbolic_ = false;
+  plain_.store(true, std::memory_order_release);
 }
 
 void Storage::fail_symbolic() {

@@ -52,6 +52,8 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   bool foreign() const { return foreign_; }
   // Symbolic memory becomes memory of the allocator, its elements unset.
   void materialize();
+  // Symbolic memory becomes that of `other`, which is as large and is left with none.
+  void take_over(Storage& other);
   size_t size_bytes() const { return size_bytes_; }
   device::Device device() const { return device_; }
   // Replaces the memory by a fresh block of another size, keeping the leading bytes.

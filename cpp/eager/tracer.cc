@@ -268,10 +268,11 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
     bool promoted =
         def.promotion != ir::Promotion::kNone && (!starts.empty() || (def.promoted_params >> i & 1));
     bool as_input = input && input->wrapped_number && !promoted && inputs[0] && !inputs[0]->wrapped_number;
-    values.push_back(!input     ? ir::Value()
-                     : as_input ? as_dtype(tensor_of(input),
-                                           is_half(inputs[0]->dtype) ? DType::kFloat32 : inputs[0]->dtype)
-                                : value_of(tensor_of(input)));
+    values.push_back(
+        !input     ? ir::Value()
+        : as_input ? as_read_now(as_dtype(tensor_of(input),
+                                          is_half(inputs[0]->dtype) ? DType::kFloat32 : inputs[0]->dtype))
+                   : as_read_now(value_of(tensor_of(input))));
   }
   ir::Node& node = graph_->append(def, {values.data(), values.size()}, starts, attrs);
   if (&def == lifted_op_) node.lifted = std::exchange(lifted_, {});
@@ -296,6 +297,36 @@ void Tracer::view(const ir::OpDef& def, const TensorImpl& input, const void* att
 void Tracer::touch_grad(TensorImpl& leaf, bool read) {
   auto [at, fresh] = grad_numbers_.try_emplace(&leaf, grads_.size());
   if (fresh) grads_.push_back({Tensor(&leaf), leaf.grad, read, nullptr});
+}
+
+void Tracer::begin_again(int64_t first_draw) {
+  ir::Value now;
+  if (gradient) now = value_of(*gradient);
+  for (size_t i = graph_->nodes.size(); !now && i-- > 0;)
+    if (!graph_->nodes[i]->inputs.empty()) now = graph_->nodes[i]->outputs[0];
+  again_.push_back({now, graph_->draws, graph_->nodes.size(), {}, {}});
+  graph_->draws = first_draw;
+}
+
+void Tracer::end_again() {
+  graph_->draws = std::max(graph_->draws, again_.back().draws);
+  again_.pop_back();
+}
+
+ir::Value Tracer::as_read_now(ir::Value value) {
+  if (again_.empty() || !again_.back().gradient) return value;
+  Again& again = again_.back();
+  for (; again.scanned < graph_->nodes.size(); again.scanned++)
+    again.nodes.insert(graph_->nodes[again.scanned].get());
+  const ir::Node* node = ir::graph_value(value).node;
+  if (node && (node->inputs.empty() || again.nodes.count(node))) return value;
+  ir::Value& known = again.after[value.get()];
+  if (!known) {
+    static const ir::OpDef& after = ir::registry().get("after");
+    const ir::Value inputs[] = {value, again.gradient};
+    known = graph_->append(after, inputs, {}, after.defaults()).outputs[0];
+  }
+  return known;
 }
 
 std::vector<GradChange> Tracer::restore_grads() {

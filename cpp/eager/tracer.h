@@ -9,6 +9,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "eager/symbolic_memory.h"
 #include "eager/tensor.h"
@@ -92,6 +93,15 @@ class Tracer {
   void mark();
   void keep_where(TensorImpl& condition);
 
+  // ---- recomputation
+  // The gradient that the node of the tape which runs now was given.
+  Tensor gradient;
+  int64_t draws() const { return graph_->draws; }
+  // What is recorded until end_again() repeats what was recorded before, from draw `first_draw` on. It reads
+  // what was there before through `after` the current gradient, so that it stays a computation of its own.
+  void begin_again(int64_t first_draw);
+  void end_again();
+
   // ---- at the end
   ir::Value value_of(TensorImpl& tensor);
   // Puts .grad of all touched leaves back and says what the program made of them.
@@ -137,6 +147,15 @@ class Tracer {
   ir::Value literal(const Scalar& value, DType dtype);
   ir::Value as_dtype(TensorImpl& number, DType dtype);
   void bind_output(TensorImpl& tensor, ir::Value value);
+  ir::Value as_read_now(ir::Value value);
+
+  struct Again {
+    ir::Value gradient;
+    int64_t draws;                              // that the graph had
+    size_t scanned;                             // nodes of the graph that were looked at
+    std::unordered_set<const ir::Node*> nodes;  // recorded since
+    std::unordered_map<const ir::ValueImpl*, ir::Value> after;
+  };
 
   std::unique_ptr<ir::Graph> graph_;
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
@@ -153,6 +172,7 @@ class Tracer {
   std::unique_ptr<OriginSource> origins_;
   bool line_fixed_ = false;
   std::unordered_map<uint64_t, ir::Place> node_places_;
+  std::vector<Again> again_;  // the innermost last
   const ir::OpDef* lifted_op_ = nullptr;
   std::vector<ir::Lifted> lifted_;
 };

@@ -14,6 +14,7 @@
 #include <limits>
 #include <utility>
 
+#include "planner/groups.h"
 #include "planner/order.h"
 
 namespace tw::planner {
@@ -24,10 +25,12 @@ constexpr int kNever = std::numeric_limits<int>::max();
 
 class Mover {
  public:
-  Mover(const ir::Graph& graph, const Order& order)
+  Mover(const ir::Graph& graph, const Order& order, Groups groups)
       : count_(static_cast<int>(order.commit)),
-        nodes_(order.nodes.begin(), order.nodes.begin() + static_cast<int64_t>(order.commit)) {
-    find_groups(graph, order);
+        nodes_(order.nodes.begin(), order.nodes.begin() + static_cast<int64_t>(order.commit)),
+        group_(std::move(groups.of)),
+        bytes_(std::move(groups.bytes)) {
+    find_last_uses(graph, order);
   }
 
   // Last reads of what the commit or the caller reads are `count_`.
@@ -89,24 +92,7 @@ class Mover {
       if (input) each(ir::graph_value(input).id);
   }
 
-  // A value and its views are a group. Leaves and results of the graph take no memory of the arena.
-  void find_groups(const ir::Graph& graph, const Order& order) {
-    auto put = [&](const ir::GraphValue& value, int group) {
-      if (static_cast<size_t>(value.id) >= group_.size()) group_.resize(value.id + 1, -1);
-      group_[value.id] = group;
-    };
-    auto fresh = [&](int64_t bytes) {
-      bytes_.push_back(bytes);
-      return static_cast<int>(bytes_.size()) - 1;
-    };
-    for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
-      for (const ir::Leaf& leaf : *leaves) put(*leaf.value, fresh(0));
-    for (const ir::Node* node : order.nodes)
-      for (const ir::GraphRef& output : node->outputs) {
-        bool view = node->def->view && node->inputs[0];
-        put(*output, view ? group_[ir::graph_value(node->inputs[0]).id]
-                          : fresh(output->count() * size_of(output->dtype)));
-      }
+  void find_last_uses(const ir::Graph& graph, const Order& order) {
     seen_.assign(bytes_.size(), 0);
     last_use_.assign(bytes_.size(), -1);
     last_use_of_value_.assign(group_.size(), -1);
@@ -118,10 +104,7 @@ class Mover {
       for (const ir::Value& input : order.nodes[i]->inputs)
         if (input) read_at_end(input);
     for (const ir::Assignment& assignment : graph.assignments) read_at_end(assignment.value);
-    for (const ir::Value& output : graph.outputs) {
-      read_at_end(output);
-      bytes_[group_[ir::graph_value(output).id]] = 0;
-    }
+    for (const ir::Value& output : graph.outputs) read_at_end(output);
   }
 
   // Whether the group comes up for the first time in a walk over a node's inputs.
@@ -169,7 +152,7 @@ class Mover {
 }  // namespace
 
 Order lean_order(const ir::Graph& graph, const Order& order) {
-  Mover mover(graph, order);
+  Mover mover(graph, order, find_groups(graph));
   for (int round = 0; round < 2; round++) {
     mover.sink();
     mover.hoist();

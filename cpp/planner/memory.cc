@@ -388,7 +388,7 @@ MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims>
   return Walk(graph, order, input_strides).run();
 }
 
-int64_t live_peak(const MemoryLayout& layout) {
+int64_t live_peak(const MemoryLayout& layout, size_t* step) {
   std::vector<int64_t> change(layout.steps.size() + 2, 0);
   for (const Buffer& buffer : layout.buffers) {
     if (buffer.kind != SegmentKind::kArena) continue;
@@ -397,7 +397,12 @@ int64_t live_peak(const MemoryLayout& layout) {
     change[buffer.last + 1] -= size;
   }
   int64_t live = 0, peak = 0;
-  for (int64_t step : change) peak = std::max(peak, live += step);
+  for (size_t i = 0; i < change.size(); i++) {
+    live += change[i];
+    if (live <= peak) continue;
+    peak = live;
+    if (step) *step = i;
+  }
   return peak;
 }
 

@@ -50,7 +50,8 @@ struct MemoryLayout {
 // values.
 MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides = {});
 
-// The most bytes of the arena that are in use in one step: no arena is smaller.
-int64_t live_peak(const MemoryLayout& layout);
+// The most bytes of the arena that are in use in one step: no arena is smaller. `step` gets the first such
+// step.
+int64_t live_peak(const MemoryLayout& layout, size_t* step = nullptr);
 
 }  // namespace tw::planner

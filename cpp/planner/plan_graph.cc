@@ -141,21 +141,21 @@ class Writer {
   std::vector<int> owners_;   // of each root
 };
 
+}  // namespace
+
 // The recorded order keeps results close to their readers, so another one must be worth it: it needs less
 // memory and no more copies.
-MemoryLayout best_layout(ir::Graph& graph, std::span<const Dims> input_strides) {
-  Order recorded = recorded_order(graph);
-  MemoryLayout best = lay_out(graph, recorded, input_strides);
-  MemoryLayout lean = lay_out(graph, lean_order(graph, recorded), input_strides);
-  bool better = lean.steps.size() <= best.steps.size() && live_peak(lean) < live_peak(best);
-  return better ? std::move(lean) : std::move(best);
+Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides) {
+  Order recorded = recorded_order(graph), lean = lean_order(graph, recorded);
+  MemoryLayout before = lay_out(graph, recorded, input_strides), after = lay_out(graph, lean, input_strides);
+  if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))
+    return {std::move(lean), std::move(after)};
+  return {std::move(recorded), std::move(before)};
 }
-
-}  // namespace
 
 plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
   graph.number();
-  plan::Plan plan = Writer(graph, best_layout(graph, input_strides)).run();
+  plan::Plan plan = Writer(graph, choose_order(graph, input_strides).layout).run();
   plan::seal(&plan);
   return plan;
 }

@@ -5,10 +5,18 @@
 
 #include "ir/graph.h"
 #include "plan/plan.h"
+#include "planner/memory.h"
 
 namespace tw::planner {
 
 inline constexpr int64_t kArenaAlignment = 64;  // of every buffer in the arena
+
+// The order that needs the least memory of those that are tried, and what lies where in it.
+struct Ordered {
+  Order order;
+  MemoryLayout layout;
+};
+Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides = {});
 
 // The same graph gives the same plan, byte for byte. `graph` gets its values numbered.
 // Inputs lie in these strides, without gaps; in row-major order where none are given.

@@ -60,6 +60,7 @@ class Splitter {
     split_.backward = std::make_unique<ir::Graph>();
     split_.backward->name = graph.name + " backward";
     split_.backward->strings = graph.strings;
+    split_.backward->draws = graph.draws;  // what it draws again has its number
     number(graph.inputs, &inputs_);
     number(graph.variables, &variables_);
     number(graph.constants, &constants_);

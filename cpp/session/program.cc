@@ -1,5 +1,7 @@
 #include "session/program.h"
 
+#include <algorithm>
+
 #include "base/memory_order.h"
 #include "eager/dispatch.h"
 #include "eager/generator.h"
@@ -7,6 +9,7 @@
 #include "ir/emitter.h"
 #include "passes/pass.h"
 #include "planner/plan_graph.h"
+#include "session/fit_memory.h"
 #include "session/kernels.h"
 
 namespace tw::session {
@@ -44,7 +47,7 @@ bool is_literal(const ir::Node& node) {
 
 Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
                  std::vector<eager::Tensor> constants, std::vector<Dims> input_strides,
-                 std::vector<eager::Bound> bound)
+                 std::vector<eager::Bound> bound, const CompileOptions& options)
     : graph_(std::move(graph)),
       variables_(std::move(variables)),
       constants_(std::move(constants)),
@@ -56,9 +59,11 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   for (const ir::Assignment& assignment : graph_->assignments) assigned_[assignment.variable] = true;
   passes::simplify(*graph_);
   fold_literals();
+  if (options.memory_budget_bytes < 0) recompute_cheap(*graph_, input_strides_);
   passes::run_passes(*graph_, passes::fuse_passes());
+  plan::Plan plan = make_plan(options.memory_budget_bytes);
   GraphKernels kernels(*graph_);
-  executable_ = std::make_unique<runtime::Executable>(planner::plan_graph(*graph_, input_strides_), kernels);
+  executable_ = std::make_unique<runtime::Executable>(std::move(plan), kernels);
   observer_ = std::make_unique<PlanObserver>(executable_->plan());
   for (size_t i = 0; i < variables_.size(); i++) {
     const ir::GraphValue& value = *graph_->variables[i].value;
@@ -74,6 +79,18 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
 
 Program::~Program() {
   if (steps_in_flight_ > 0) WorkQueue::steps().wait_for(executable_.get());
+}
+
+// An arena may be a little larger than what is live at once: the budget is then met with less.
+plan::Plan Program::make_plan(int64_t budget_bytes) {
+  int64_t live_bytes = budget_bytes;
+  while (true) {
+    if (budget_bytes >= 0) fit_memory(*graph_, live_bytes, input_strides_);
+    plan::Plan plan = planner::plan_graph(*graph_, input_strides_);
+    int64_t excess = plan.segments[0].size_bytes - budget_bytes;
+    if (budget_bytes < 0 || excess <= 0) return plan;
+    live_bytes = std::min(live_bytes, plan.lower_bound_bytes) - excess;
+  }
 }
 
 // The plan says in which order the dims of an output lie: its value that owns the output's bytes. Where that
@@ -139,9 +156,17 @@ void Program::check_input(size_t i, const eager::TensorImpl& input) const {
            " of shape ", input.sizes, " and strides ", input.strides);
 }
 
+bool Program::output_fits(int output, const eager::TensorImpl& tensor) const {
+  const ir::ValueImpl& wanted = *graph_->outputs[output];
+  return steps_in_flight_ == 0 && tensor.use_count() == 1 && tensor.storage->use_count() == 1 &&
+         !tensor.needs_grad() && !tensor.storage->symbolic() && !tensor.storage->read_only &&
+         tensor.offset == 0 && tensor.dtype == wanted.dtype && tensor.sizes == wanted.sizes &&
+         tensor.strides == output_strides_[output] &&
+         tensor.storage->size_bytes() == static_cast<size_t>(wanted.count() * size_of(wanted.dtype));
+}
+
 std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
-                                        std::span<const Scalar> numbers,
-                                        std::span<const eager::Tensor> arguments) {
+                                        std::span<const Scalar> numbers, const RunOptions& options) {
   TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
            " tensors are wanted, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) check_input(i, *inputs[i]);
@@ -149,20 +174,22 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   outputs.reserve(output_data_.size());
   for (size_t i = 0; i < output_data_.size(); i++) {
     const ir::ValueImpl& output = *graph_->outputs[i];
-    outputs.push_back(eager::empty(output.sizes, output.dtype));
+    bool known = i < options.given.size() && options.given[i];
+    outputs.push_back(known ? options.given[i] : eager::empty(output.sizes, output.dtype));
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
   }
-  PhiloxKey first = eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
+  first_draw_ = options.first ? *options.first
+                              : eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
   executable_->observe(Profiler::active() ? observer_.get() : nullptr);
   if (steps_in_flight_ > 0)
-    run_later(inputs, outputs, numbers, arguments, first);
+    run_later(inputs, outputs, numbers, options.arguments, first_draw_);
   else
-    run_now(inputs, outputs, numbers, arguments, first);
+    run_now(inputs, outputs, numbers, options.arguments, first_draw_);
   for (const ir::Assignment& assignment : graph_->assignments)
     if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
   for (const eager::Bound& bound : bound_)
-    if (assigned_[bound.variable]) arguments[bound.argument]->storage->version++;
+    if (assigned_[bound.variable]) options.arguments[bound.argument]->storage->version++;
   return outputs;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/philox.h"
 #include "eager/tracer.h"
 #include "ir/graph.h"
 #include "plan/plan.h"
@@ -12,6 +13,17 @@
 
 namespace tw::session {
 
+struct CompileOptions {
+  int64_t memory_budget_bytes = -1;  // of the arena; values are computed twice to meet it. -1: any
+};
+
+struct RunOptions {
+  std::span<const eager::Tensor> arguments = {};  // where bound variables are found
+  const PhiloxKey* first = nullptr;  // random draws count from it; null: from the default generator
+  // By number of the result, null where the program allocates: results are written there. See output_fits().
+  std::span<const eager::Tensor> given = {};
+};
+
 class Program {
  public:
   // `variables` and `constants` stand behind those of the graph, in the same order. Plans and allocates.
@@ -19,7 +31,7 @@ class Program {
   // Variables that are bound to arguments have no tensor.
   Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
           std::vector<eager::Tensor> constants, std::vector<Dims> input_strides = {},
-          std::vector<eager::Bound> bound = {});
+          std::vector<eager::Bound> bound = {}, const CompileOptions& options = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -27,9 +39,12 @@ class Program {
   // Runs one step; `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not
   // have the traced dtype, shape and strides, kRuntime where a variable's tensor has been given other memory
   // of another size.
-  // Bound variables are found in `arguments`.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
-                                 std::span<const eager::Tensor> arguments = {});
+                                 const RunOptions& options = {});
+  // Whether a tensor has the dtype, shape and strides of a result, and memory that nobody else holds.
+  bool output_fits(int output, const eager::TensorImpl& tensor) const;
+  // Of the last run.
+  PhiloxKey first_draw() const { return first_draw_; }
   // From now on run() returns while the step is still to run (see WorkQueue); what reads its results, and
   // what touches the variables, waits. At most so many steps are in flight; 0: it runs at once.
   void set_steps_in_flight(int count) { steps_in_flight_ = count; }
@@ -48,6 +63,7 @@ class Program {
 
  private:
   void fold_literals();
+  plan::Plan make_plan(int64_t budget_bytes);
   void find_output_strides();
   void check_input(size_t i, const eager::TensorImpl& input) const;
   const eager::Storage& variable(size_t i) const;
@@ -65,6 +81,7 @@ class Program {
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;
   std::unique_ptr<runtime::Executable> executable_;
+  PhiloxKey first_draw_;
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;
 };

@@ -1,7 +1,6 @@
 #include "session/step.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/memory_order.h"
 #include "eager/modes.h"
@@ -19,6 +18,12 @@ Tensor row_major(const Tensor& tensor) {
   return eager::as_tensor(ir::op<"row_major">(ir::Value(tensor)));
 }
 
+bool reads(const eager::Tracer& tracer, const Tensor& tensor) {
+  for (const Tensor& variable : tracer.variables())
+    if (tensor && variable && variable->storage == tensor->storage) return true;
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> results) {
@@ -29,6 +34,7 @@ std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> re
     if (change.after == change.before) continue;
     GradEffect effect{change.leaf, tracer.input_of(*change.leaf), -1};
     if (change.after) effect.output = step->add_output(tracer, *change.after);
+    effect.fresh = !reads(tracer, change.before);
     if (effect.input >= 0) effect.leaf = nullptr;
     step->grads_.push_back(std::move(effect));
   }
@@ -57,7 +63,7 @@ void Step::set_gradients(eager::Tracer& tracer, const std::vector<Tensor>& gradi
     gradients_.push_back(gradient ? tracer.value_of(*gradient) : ir::Value());
 }
 
-void Step::compile(eager::Tracer& tracer) {
+void Step::compile(eager::Tracer& tracer, const CompileOptions& options) {
   for (const Ref<eager::Storage>& storage : tracer.escaped()) {
     ir::Value whole = tracer.whole_of(*storage);
     if (!whole) continue;
@@ -96,14 +102,15 @@ void Step::compile(eager::Tracer& tracer) {
   std::vector<Dims> strides;
   for (int input : program_inputs_) strides.push_back(tracer.input_strides(input));
   program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
-                                       std::move(strides), tracer.bound());
+                                       std::move(strides), tracer.bound(), options);
   describe_arguments(tracer);
   if (!split.backward) return;
   strides.clear();
   for (size_t i = 0; i < backward_inputs_.size(); i++)
     strides.push_back(strides_of(tracer, backward_inputs_[i], split.backward->inputs[i].value->sizes));
   backward_ = std::make_unique<Program>(std::move(split.backward), std::move(read_variables),
-                                        std::move(read_constants), std::move(strides));
+                                        std::move(read_constants), std::move(strides),
+                                        std::vector<eager::Bound>(), options);
 }
 
 // What backward is given lies as forward has it; gradients of results come in row-major order.
@@ -188,7 +195,7 @@ std::vector<uint32_t> Step::backward_versions() const {
 }
 
 std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<const Tensor> seeds,
-                                       std::span<const uint32_t> versions) {
+                                       std::span<const uint32_t> versions, PhiloxKey first_draw) {
   for (size_t i = 0; i < versions.size(); i++)
     TW_CHECK(backward_->variables()[i]->storage->version == versions[i], kRuntime, backward_->graph().name,
              ": ", backward_->graph().variables[i].name,
@@ -197,17 +204,42 @@ std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<
   size_t next = 0;
   for (const BackwardInput& input : backward_inputs_)
     inputs.push_back(input.kind == BackwardInput::kSeed ? seeds[input.index] : saved[next++]);
-  std::vector<Tensor> values = backward_->run(inputs, {}), gradients;
+  std::vector<Tensor> values = backward_->run(inputs, {}, {{}, &first_draw, {}}), gradients;
   next = 0;
   for (const ir::Value& gradient : gradients_) gradients.push_back(gradient ? values[next++] : Tensor());
   return gradients;
+}
+
+// Gradients that the program replaces give it their memory, where nobody else holds them. By number of the
+// result; null for the others.
+std::vector<Tensor> Step::old_gradients(std::span<const Tensor> inputs) const {
+  std::vector<Tensor> old;
+  for (const GradEffect& effect : grads_) {
+    const Tensor& leaf = effect.input >= 0 ? inputs[effect.input] : effect.leaf;
+    if (!effect.fresh || effect.output < 0 || !leaf->grad ||
+        !program_->output_fits(effect.output, *leaf->grad))
+      continue;
+    old.resize(program_->graph().outputs.size());
+    old[effect.output] = leaf->grad;
+  }
+  return old;
 }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
   SmallVector<Tensor, 8> ready;
   for (int i : program_inputs_)  // the program wants memory without gaps
     ready.push_back(is_dense(inputs[i]->sizes, inputs[i]->strides) ? inputs[i] : row_major(inputs[i]));
-  std::vector<Tensor> values = program_->run({ready.data(), ready.size()}, numbers, inputs);
+  std::vector<Tensor> old = old_gradients(inputs);
+  std::vector<Tensor> values;
+  try {
+    values = program_->run({ready.data(), ready.size()}, numbers, {inputs, nullptr, old});
+  } catch (...) {
+    // As in eager mode, where they are cleared before anything can fail.
+    for (const GradEffect& effect : grads_)
+      if (effect.output >= 0 && !old.empty() && old[effect.output])
+        (effect.input >= 0 ? inputs[effect.input] : effect.leaf)->grad = nullptr;
+    throw;
+  }
   saved_.clear();
   for (const BackwardInput& input : backward_inputs_)
     if (input.kind != BackwardInput::kSeed)
@@ -220,11 +252,9 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
   for (const GradEffect& effect : grads_) {
     const Tensor& leaf = effect.input >= 0 ? inputs[effect.input] : effect.leaf;
     leaf->grad = effect.output >= 0 ? values[effect.output] : nullptr;
+    if (leaf->grad) leaf->grad->storage->version++;
   }
-  for (auto& [storage, output] : kept_) {
-    storage->materialize();
-    std::memcpy(storage->data(), values[output]->data(), storage->size_bytes());
-  }
+  for (auto& [storage, output] : kept_) storage->take_over(*values[output]->storage);
   return results;
 }
 

@@ -17,7 +17,7 @@ class Step {
   // of results.
   void set_gradients(eager::Tracer& tracer, const std::vector<eager::Tensor>& gradients, int first_seed);
   // Plans. Before it, the caller drops the results: what is still held then was kept by the program.
-  void compile(eager::Tracer& tracer);
+  void compile(eager::Tracer& tracer, const CompileOptions& options = {});
 
   // False when the world has changed so that the trace no longer describes the function.
   bool valid() const;
@@ -29,11 +29,12 @@ class Step {
   bool differentiable() const { return !gradients_.empty(); }
   // What backward needs of the run before: arguments and intermediate values, to be given back to it.
   std::vector<eager::Tensor> take_saved() { return std::move(saved_); }
-  // The gradients, null where none flows. Throws kRuntime where a variable that it reads has been written to
-  // since.
+  PhiloxKey first_draw() const { return program_->first_draw(); }
+  // The gradients, null where none flows; random numbers of the forward pass that are drawn again count from
+  // its first draw. Throws kRuntime where a variable that it reads has been written to since.
   std::vector<eager::Tensor> run_backward(std::span<const eager::Tensor> saved,
                                           std::span<const eager::Tensor> seeds,
-                                          std::span<const uint32_t> versions);
+                                          std::span<const uint32_t> versions, PhiloxKey first_draw);
   std::vector<uint32_t> backward_versions() const;  // of the variables that backward reads
 
   // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
@@ -54,8 +55,9 @@ class Step {
   };
   struct GradEffect {
     eager::Tensor leaf;
-    int input = -1;   // the leaf is this argument
-    int output = -1;  // result of the graph; -1: none
+    int input = -1;      // the leaf is this argument
+    int output = -1;     // result of the graph; -1: none
+    bool fresh = false;  // the program does not read the gradient that was there
   };
   struct GradGuard {
     eager::Tensor leaf;
@@ -81,6 +83,7 @@ class Step {
   bool clashes(const eager::Storage* storage, bool written) const;
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
   int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);
+  std::vector<eager::Tensor> old_gradients(std::span<const eager::Tensor> inputs) const;
   Dims strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const;
 
   std::vector<Source> results_;

@@ -59,10 +59,12 @@ newaxis = None
 globals().update(_registry.FUNCTIONS)
 
 # Packages that bring large imports of their own (NumPy, multiprocessing) are loaded when first used.
-_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "profiler", "special")
+_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "profiler", "special", "utils")
 _LAZY_NAMES = {
     "save": "thalweg.io",
     "load": "thalweg.io",
+    "checkpoint": "thalweg.utils.checkpoint",
+    "micro_batches": "thalweg.jit.micro_batches",
     "save_graph": "thalweg.jit.archive",
     "load_graph": "thalweg.jit.archive",
     "Dim": "thalweg.jit.sizes",

@@ -40,17 +40,18 @@ def imports(context: Context) -> Sequence[Contender]:
     return contenders
 
 
-def _memory(name: str, key: str, threads: int) -> Callable[[], float]:
+def _memory(name: str, key: str, threads: int, static: bool) -> Callable[[], float]:
     def sample() -> float:
-        output = _run(["-m", "bench.peak_memory", name, str(threads), str(MEMORY_STEPS)], name)
+        form = ["static"] if static and name == OURS else []
+        output = _run(["-m", "bench.peak_memory", name, str(threads), str(MEMORY_STEPS), *form], name)
         return float(json.loads(output)[key])
 
     return sample
 
 
-def _memory_row(key: str) -> Callable[[Context], Sequence[Contender]]:
+def _memory_row(key: str, static: bool = False) -> Callable[[Context], Sequence[Contender]]:
     def build(context: Context) -> Sequence[Contender]:
-        contenders = [Contender(name, _memory(name, key, context.threads)) for name in (OURS, TORCH)]
+        contenders = [Contender(name, _memory(name, key, context.threads, static)) for name in (OURS, TORCH)]
         contenders[0].sample()  # raises NotOffered where a name is missing
         return contenders
 
@@ -63,6 +64,14 @@ ROWS = [
         "peak memory of the GPT step, above that of the import",
         0.65,
         _memory_row("above_import"),
+        unit="B",
+        per_thread=False,
+        rounds=3,
+    ),
+    Row(
+        "static program: peak memory of the GPT step, beyond import, weights and optimizer state",
+        0.6,
+        _memory_row("above_state", static=True),
         unit="B",
         per_thread=False,
         rounds=3,

@@ -149,6 +149,7 @@ std::string python_stack() {
 
 void bind_modes(pb::module_& m) {
   eager::set_origin_provider(python_stack);
+  m.def("set_gradient_scale", &eager::set_gradient_scale);
   m.def("grad_enabled", [] { return eager::modes().grad_enabled; });
   m.def("set_grad_enabled", [](bool on) { eager::modes().grad_enabled = on; });
   m.def("inference_enabled", [] { return eager::modes().inference; });

@@ -82,6 +82,66 @@ void add_output(const NodeHandle& handle, const Tensor& output, bool differentia
   }
 }
 
+// A Python error crosses the core as itself: dispatch is called from modules that know nothing of pybind11.
+template <class Body>
+auto passing_errors(Body body) {
+  try {
+    return body();
+  } catch (pb::error_already_set& error) {
+    error.restore();
+    throw PythonError();
+  }
+}
+
+class PythonPacked final : public eager::Packed {
+ public:
+  PythonPacked(pb::object packed, pb::object unpack)
+      : packed_(std::move(packed)), unpack_(std::move(unpack)) {}
+  ~PythonPacked() override {
+    pb::gil_scoped_acquire lock;
+    packed_ = unpack_ = pb::object();
+  }
+  Tensor unpack() override {
+    pb::gil_scoped_acquire lock;
+    return passing_errors([&] {
+      pb::object result = unpack_(packed_);
+      TW_CHECK(is_tensor(tensor_api(), result.ptr()), kType,
+               "saved_tensors_hooks: unpack must return a tensor, got ", Py_TYPE(result.ptr())->tp_name);
+      return result.cast<Tensor>();
+    });
+  }
+
+ private:
+  pb::object packed_, unpack_;
+};
+
+class PythonSavedHooks final : public eager::SavedHooks {
+ public:
+  PythonSavedHooks(pb::object pack, pb::object unpack) : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
+  std::shared_ptr<eager::Packed> pack(const Tensor& tensor) override {
+    pb::gil_scoped_acquire lock;
+    // What the hooks do themselves is not for them.
+    eager::SavedHooks* before = eager::saved_hooks();
+    eager::set_saved_hooks(nullptr);
+    std::shared_ptr<eager::Packed> result;
+    try {
+      result = passing_errors([&] { return std::make_shared<PythonPacked>(pack_(tensor), unpack_); });
+    } catch (...) {
+      eager::set_saved_hooks(before);
+      throw;
+    }
+    eager::set_saved_hooks(before);
+    return result;
+  }
+  // A `with` block of Python.
+  void enter() { before_.push_back(eager::saved_hooks()), eager::set_saved_hooks(this); }
+  void leave() { eager::set_saved_hooks(before_.back()), before_.pop_back(); }
+
+ private:
+  pb::object pack_, unpack_;
+  std::vector<eager::SavedHooks*> before_;
+};
+
 // What ctx.save_for_backward keeps.
 struct SavedList {
   std::vector<eager::SavedTensor> items;
@@ -103,6 +163,11 @@ void bind_function(pb::module_& m) {
       if (input && input->needs_grad()) return true;
     return false;
   });
+  pb::class_<PythonSavedHooks>(m, "SavedHooks",
+                               "Takes the tensors that are saved for backward, on this thread.")
+      .def(pb::init<pb::object, pb::object>())
+      .def("enter", &PythonSavedHooks::enter)
+      .def("leave", &PythonSavedHooks::leave);
   pb::class_<SavedList>(m, "SavedTensors", "Tensors kept for backward, each with the version it had.")
       .def(pb::init([](const std::vector<Tensor>& tensors, const std::vector<bool>& are_outputs) {
         SavedList list;

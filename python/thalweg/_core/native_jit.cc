@@ -81,7 +81,12 @@ void bind_jit(pb::module_& m) {
   m.def("is_symbolic", [](const Tensor& tensor) { return tensor->storage->symbolic(); });
 
   pb::class_<session::Step>(m, "Step", "A traced call, ready to run.")
-      .def("compile", &session::Step::compile)
+      .def(
+          "compile",
+          [](session::Step& step, eager::Tracer& tracer, int64_t memory_budget) {
+            step.compile(tracer, {memory_budget});
+          },
+          pb::arg("tracer"), pb::arg("memory_budget") = -1)
       .def("valid", &session::Step::valid)
       .def("run", run)
       .def("set_steps_in_flight", &session::Step::set_steps_in_flight)
@@ -90,9 +95,13 @@ void bind_jit(pb::module_& m) {
       .def("set_gradients", &session::Step::set_gradients)
       .def("take_saved", &session::Step::take_saved)
       .def("backward_versions", &session::Step::backward_versions)
+      .def("first_draw",
+           [](session::Step& step) { return std::pair(step.first_draw().seed, step.first_draw().draw); })
       .def("run_backward",
            [](session::Step& step, const std::vector<Tensor>& saved, const std::vector<Tensor>& seeds,
-              const std::vector<uint32_t>& versions) { return step.run_backward(saved, seeds, versions); })
+              const std::vector<uint32_t>& versions, std::pair<uint64_t, uint64_t> first) {
+             return step.run_backward(saved, seeds, versions, {first.first, first.second});
+           })
       .def("backward_text", [](session::Step& step) { return ir::print_graph(step.backward().graph()); })
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
       .def(
@@ -127,6 +136,9 @@ void bind_jit(pb::module_& m) {
                                const std::string& name) { tracer.graph().variables[i].name = name; })
       .def_property_readonly("variables", &eager::Tracer::variables)
       .def("node_count", [](eager::Tracer& tracer) { return tracer.graph().nodes.size(); })
+      .def_property_readonly("draws", &eager::Tracer::draws)
+      .def("begin_again", &eager::Tracer::begin_again)
+      .def("end_again", &eager::Tracer::end_again)
       .def("input_written", &eager::Tracer::input_written)
       .def("restore_grads", [](eager::Tracer& tracer) { tracer.restore_grads(); })
       .def("finish", [](eager::Tracer& tracer, std::vector<Tensor> results) {

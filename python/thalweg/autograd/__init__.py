@@ -1,5 +1,6 @@
 """Automatic differentiation: grad, backward, custom functions, modes, checks."""
 
+from thalweg.autograd import graph
 from thalweg.autograd.function import Function
 from thalweg.autograd.functional import backward, grad
 from thalweg.autograd.gradcheck import gradcheck, gradgradcheck
@@ -20,6 +21,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",

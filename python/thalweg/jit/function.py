@@ -46,6 +46,7 @@ class Compiled(_native.CallPath):
         static_argnums: int | Iterable[int] | None = None,
         static_argnames: str | Iterable[str] | None = None,
         steps_in_flight: int = 0,
+        memory_budget: int | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
@@ -56,6 +57,13 @@ class Compiled(_native.CallPath):
         self._varying: list[tuple[Any, Any]] = []  # (container, key) of numbers outside that have changed
         self._reasons: list[str] = []  # of each trace
         self.trace_count = 0
+        self.set_memory_budget(memory_budget)
+
+    def set_memory_budget(self, size_bytes: int | None) -> None:
+        """The budget of programs that are traced from now on: see `tw.jit`."""
+        if size_bytes is not None and (type(size_bytes) is not int or size_bytes < 0):
+            raise ValueError(f"jit: memory_budget must be a number of bytes, got {size_bytes!r}")
+        self.memory_budget = size_bytes
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -140,7 +148,7 @@ class Compiled(_native.CallPath):
             del traced_args, traced_kwargs, symbolic, results, value
             trace.has_callbacks = bool(trace.callbacks)
             trace.callbacks.clear()  # what it held is in `returned`
-            step.compile(trace.tracer)
+            step.compile(trace.tracer, -1 if self.memory_budget is None else self.memory_budget)
             step.set_steps_in_flight(self._steps_in_flight)
             return Program(trace, structure, returned, step, gradient)
         except _EntangledError:
@@ -280,6 +288,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     asynchronous: bool = False,
     steps_in_flight: int = 2,
+    memory_budget: int | None = None,
 ) -> Any:
     """Makes a function run as a static program: traced at the first call with arguments of a new kind, then run anew.
 
@@ -287,6 +296,9 @@ def jit(
         function: any function of tensors, numbers, strings, None, and lists, tuples, dicts and dataclasses of them. It
             may run backward, step optimizers and write to the tensors it finds outside: these are its variables.
         static_argnums, static_argnames: positions and names of arguments whose values are constants of the program.
+        memory_budget: the most bytes that a program may take beside its arguments, variables and results. Values are
+            computed twice where they would need more if they were kept; the results stay the same to the last bit.
+            Without a budget, values are computed twice where that takes next to no time.
         asynchronous: a call returns at once, and the step runs while Python goes on. Whatever reads a result, or
             touches a variable or an argument of a step in flight, waits for it first, so that programs give the same
             numbers as otherwise. Only memory that another library has got (`x.numpy()`, DLPack) is read and written by
@@ -305,6 +317,8 @@ def jit(
     Other arguments, and static ones, are constants, each value with a program of its own. Attributes of modules, and
     what the function's own code reads by name, are guarded; a number among them that changes becomes one of the
     program.
+
+    Errors: ValueError where a memory budget cannot be met.
 
     >>> import thalweg as tw
     >>> @tw.jit
@@ -327,10 +341,12 @@ def jit(
             jit,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
+            memory_budget=memory_budget,
             asynchronous=asynchronous,
             steps_in_flight=steps_in_flight,
         )
-    return Compiled(function, None, static_argnums, static_argnames, steps_in_flight if asynchronous else 0)
+    flight = steps_in_flight if asynchronous else 0
+    return Compiled(function, None, static_argnums, static_argnames, flight, memory_budget)
 
 
 def explain(function: Compiled) -> str:

@@ -155,7 +155,7 @@ class _Call(Function):
         assert program.gradient
         results += program.step.run(tensors, numbers)
         ctx.program = program
-        ctx.versions = program.step.backward_versions()
+        ctx.versions, ctx.first_draw = program.step.backward_versions(), program.step.first_draw()
         ctx.save_for_backward(*program.step.take_saved())
         return tuple(results[i] for i in program.gradient.results)
 
@@ -163,5 +163,5 @@ class _Call(Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Any) -> tuple:
         seeds = [grad.contiguous() for grad in grads]
-        found = ctx.program.step.run_backward(list(ctx.saved_tensors), seeds, ctx.versions)
+        found = ctx.program.step.run_backward(list(ctx.saved_tensors), seeds, ctx.versions, ctx.first_draw)
         return (None, None, None, None, *found)

@@ -4,10 +4,37 @@ from __future__ import annotations
 
 import thalweg as tw
 from thalweg.jit.function import Compiled
+from thalweg.jit.micro_batches import micro_batches
 from thalweg.jit.prefetch import results_over
 from thalweg.nn.module import Module
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "GraphConfig"]
+
+
+class GraphConfig:
+    """How a graph is compiled: its attribute `config`, to be set before its first call."""
+
+    def __init__(self, graph):
+        self._graph = graph
+        self._parts = 1
+
+    def _check_new(self, method):
+        if self._graph.is_compiled:
+            raise RuntimeError(f"{method}: the graph has been called already; configure it in __init__")
+
+    def set_gradient_accumulation_steps(self, value):
+        """Runs build on `value` equal parts of the batch, one after the other in the same memory, then the optimizers
+        once on the gradient of the mean loss: see `tw.micro_batches`, which also says what the graph returns.
+        """
+        self._check_new("set_gradient_accumulation_steps")
+        if type(value) is not int or value < 1:
+            raise ValueError(f"set_gradient_accumulation_steps: a positive number is wanted, got {value!r}")
+        self._parts = value
+
+    def set_memory_budget(self, size_bytes):
+        """The most bytes that a program of the graph may take: see `memory_budget` of `tw.jit`. None: any."""
+        self._check_new("set_memory_budget")
+        self._graph._compiled.set_memory_budget(size_bytes)
 
 
 class Graph:
@@ -38,6 +65,7 @@ class Graph:
         self.name = type(self).__name__
         self._optimizers = []  # (optimizer, its schedule or None)
         self._compiled = Compiled(self._run, self.name, steps_in_flight=steps_in_flight if asynchronous else 0)
+        self.config = GraphConfig(self)
 
     def build(self, *args, **kwargs):
         """The program: subclasses define it. It may take and return what a function of `tw.jit` may."""
@@ -66,7 +94,7 @@ class Graph:
         return results_over(self, batches, ahead)
 
     def _run(self, *args, **kwargs):
-        result = self.build(*args, **kwargs)
+        result = micro_batches(self.build, self.config._parts)(*args, **kwargs)
         for optimizer, _ in self._optimizers:
             optimizer.step()
             optimizer.zero_grad()

@@ -6,6 +6,8 @@ import time
 import numpy as np
 import pytest
 import thalweg as tw
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from thalweg import nn, optim
 from thalweg._core import _native
 from thalweg.jit.plan import Plan
@@ -123,3 +125,100 @@ def test_planning_takes_time_in_proportion_to_the_nodes(kind):
     small, large = min(seconds(2000) for _ in range(3)), seconds(20_000)
     assert large < 30 * small + 0.2  # linear would be 10
     assert Plan.of_graph(_native.Graph.parse(text(300))).lower_bound_bytes > 0
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm(x)))), 0.1)
+
+
+def losses(budget, steps=4):
+    """The losses of a training run, and the arena of its program."""
+    tw.manual_seed(0)
+    model = nn.Sequential(*(Block(32) for _ in range(4)), nn.Linear(32, 10))
+    optimizer = optim.AdamW(model.parameters(), lr=0.01)
+
+    @tw.jit(memory_budget=budget)
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach()
+
+    x, y = tw.randn(256, 32), tw.randint(0, 10, (256,))
+    return [step(x, y).item() for _ in range(steps)], step.plan()
+
+
+def test_a_budget_is_met_with_the_same_results():
+    expected, plan = losses(None)
+    before = len(plan.launches)
+    for share in (0.8, 0.6, 0.5):
+        budget = int(share * plan.arena_bytes)
+        result, lean = losses(budget)
+        assert result == expected
+        assert lean.arena_bytes <= budget and len(lean.launches) > before
+    ops = [launch.op for launch in lean.launches]
+    assert ops.count("gelu") > 4 and ops.count("dropout_of") >= 4
+
+
+def test_what_is_repeated_first_costs_little():
+    _, plan = losses(None)
+    _, lean = losses(int(0.85 * plan.arena_bytes))
+
+    def products(plan):
+        return sum(launch.op in ("mm", "linear", "addmm") for launch in plan.launches)
+
+    assert products(lean) == products(plan)
+
+
+def test_a_budget_that_cannot_be_met_says_how_close_it_came():
+    with pytest.raises(ValueError, match=r"step: a memory budget of 1000 bytes cannot be met: .* leaves \d+ bytes"):
+        losses(1000)
+    with pytest.raises(ValueError, match="memory_budget must be a number of bytes, got -1"):
+        tw.jit(lambda x: x, memory_budget=-1)
+
+
+PARTS = {
+    "gelu": lambda x, w: F.gelu(x),
+    "mm": lambda x, w: x @ w,
+    "norm": lambda x, w: F.layer_norm(x, (16,)),
+    "dropout": lambda x, w: F.dropout(x, 0.5),
+    "residual": lambda x, w: x + F.gelu(x @ w),
+    "transpose": lambda x, w: x.transpose(0, 1),
+    "inplace": lambda x, w: (x * 2).add_(w),
+    "cat": lambda x, w: tw.cat([x, x.sin()])[8:24],
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(sorted(PARTS)), min_size=2, max_size=14), st.floats(0.3, 1.0))
+def test_random_programs_under_a_budget(names, share):
+    weight, start = tw.linspace(-1, 1, 256).reshape(16, 16), tw.linspace(0, 1, 256).reshape(16, 16)
+
+    def f(x):
+        w = weight.detach().requires_grad_()
+        for name in names:
+            x = PARTS[name](x, w)
+        total = (x * x).sum() + w.sum()
+        return total.detach(), tw.autograd.grad(total, w)[0]
+
+    def run(budget):
+        static = tw.jit(f, memory_budget=budget)
+        tw.manual_seed(1)
+        return [t.numpy() for t in static(start)], static.plan().arena_bytes
+
+    expected, arena = run(None)
+    try:
+        results, lean = run(int(share * arena))
+    except ValueError as error:
+        assert "cannot be met" in str(error)
+        return
+    assert lean <= share * arena
+    for a, b in zip(results, expected):
+        np.testing.assert_array_equal(a, b)
