@@ -9,11 +9,13 @@
 #include <variant>
 
 #include "base/memory_order.h"
+#include "device/cpu/fetch_ahead.h"
 #include "device/cpu/parallel.h"
 #include "eager/dispatch.h"
 #include "ir/graph_text.h"
 #include "ir/result_order.h"
 #include "ops/fused/by_rows.h"
+#include "passes/pointwise.h"
 #include "session/row_sums.h"
 
 namespace tw::session {
@@ -27,6 +29,7 @@ constexpr int64_t kTileBytes = 256 << 10;   // of all values that a tile of rows
 constexpr int64_t kGrainBytes = 192 << 10;  // worth a thread
 constexpr int64_t kSlice = 8;               // rows that layer_norm_backward sums by themselves
 constexpr int64_t kAlignment = 64;
+constexpr int64_t kMostLines = 16;  // that are fetched between two pieces of work
 
 struct RowValue {
   enum Kind { kInput, kOutput, kScratch, kSum } kind = kScratch;
@@ -140,6 +143,7 @@ class RowKernel final : public runtime::LaunchKernel {
     unit_ = sums_.empty() ? tile_ : 1;
     for (const Sum& sum : sums_) unit_ = std::max(unit_, order_of(sum).block);
     grain_ = std::max<int64_t>(1, kGrainBytes / (unit_ * row_bytes));
+    find_fetched();
     place_scratch();
     if (!folded_ || lie_by_rows()) return;
     whole_ = true;
@@ -153,6 +157,23 @@ class RowKernel final : public runtime::LaunchKernel {
       return !v.rows || v.sizes[1] == 1 || v.strides[1] == 1 ||
              (v.kind == RowValue::kInput && v.strides[1] == 0);
     });
+  }
+
+  // Rows of inputs and outputs that lie one after the other; they are fetched while pointwise steps compute.
+  void find_fetched() {
+    int64_t pieces = 0;
+    for (const auto& step : steps_)
+      if (passes::is_pointwise(*step->def)) pieces += numel(values_[step->outputs[0]].sizes) / rows_ * tile_;
+    pieces = std::max<int64_t>(1, pieces / device::FetchAhead::kPiece);
+    int64_t bytes = 0;
+    for (size_t v = 0; v < values_.size(); v++) {
+      const RowValue& value = values_[v];
+      bool outside = value.kind == RowValue::kInput || value.kind == RowValue::kOutput;
+      if (!outside || !value.rows || !is_contiguous(value.sizes, value.strides)) continue;
+      fetched_.push_back(static_cast<int>(v));
+      bytes += tile_ * value.strides[0] * value.element();
+    }
+    fetched_lines_ = std::min<int64_t>(kMostLines, (bytes / 64 + pieces - 1) / pieces);
   }
 
   RowSumOrder order_of(const Sum& sum) const {
@@ -224,10 +245,12 @@ class RowKernel final : public runtime::LaunchKernel {
     }
     device::parallel_for(0, (rows_ + unit_ - 1) / unit_, grain_, [&](int64_t first, int64_t last) {
       Thread thread = bind(k);
+      Fetching fetching;
       int64_t end = std::min(rows_, last * unit_);
       for (int64_t row = first * unit_; row < end;) {
         int64_t unit_end = std::min(end, (row / unit_ + 1) * unit_);
         int64_t count = std::min(tile_, unit_end - row);
+        fetch(&fetching.ahead, thread, row + count, std::min(tile_, end - row - count));
         run_tile(k, thread, row, count, sums);
         row += count;
       }
@@ -235,6 +258,24 @@ class RowKernel final : public runtime::LaunchKernel {
     for (size_t i = 0; i < sums.size(); i++)
       if (sums_[i].output >= 0)
         std::visit([&]<class T>(RowSum<T>& sum) { sum.finish(k.out(sums_[i].output).as<T>()); }, sums[i]);
+  }
+
+  struct Fetching {
+    Fetching() { device::FetchAhead::set_current(&ahead); }
+    ~Fetching() { device::FetchAhead::set_current(nullptr); }
+    Fetching(const Fetching&) = delete;
+    Fetching& operator=(const Fetching&) = delete;
+    device::FetchAhead ahead;
+  };
+
+  void fetch(device::FetchAhead* ahead, const Thread& thread, int64_t row, int64_t count) const {
+    ahead->clear();
+    ahead->set_lines(fetched_lines_);
+    if (count <= 0) return;
+    for (int v : fetched_) {
+      const RowValue& value = values_[v];
+      ahead->add(data_at(thread, v, row, 0), count * value.strides[0] * value.element());
+    }
   }
 
   Thread bind(const KernelContext& k) const {
@@ -329,6 +370,8 @@ class RowKernel final : public runtime::LaunchKernel {
   int64_t rows_ = 0;
   bool folded_ = true;
   bool whole_ = false;  // no tiles
+  std::vector<int> fetched_;
+  int64_t fetched_lines_ = 0;
   std::once_flag prepared_;
   int64_t tile_ = 0, unit_ = 0, grain_ = 1, scratch_bytes_ = 0;
 };

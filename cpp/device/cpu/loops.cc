@@ -2,8 +2,15 @@
 
 #include <algorithm>
 
+#include "device/cpu/fetch_ahead.h"
 #include "device/cpu/parallel.h"
 #include "device/cpu/strided.h"
+
+namespace tw::device {
+
+thread_local FetchAhead* FetchAhead::current_ = nullptr;
+
+}  // namespace tw::device
 
 namespace tw::device::detail {
 
@@ -81,6 +88,16 @@ void run_with_scalars(const PointwiseLoop& loop, const void* function, const Den
   }
 }
 
+// In pieces, with fetches between them.
+void run_and_fetch(const PointwiseLoop& loop, const void* function, char** data, int64_t n,
+                   FetchAhead& ahead) {
+  for (int64_t left = n; left > 0; left -= FetchAhead::kPiece) {
+    loop.leaf(function, std::min(left, FetchAhead::kPiece), data);
+    for (int k = 0; k < loop.count; k++) data[k] += FetchAhead::kPiece * loop.element_size[k];
+    ahead.step();
+  }
+}
+
 void run_dense(const PointwiseLoop& loop, const void* function, const Operand* const* operands,
                const Dense& dense) {
   parallel_for(0, dense.count, loop.grain, [&](int64_t first, int64_t last) {
@@ -90,6 +107,8 @@ void run_dense(const PointwiseLoop& loop, const void* function, const Operand* c
     }
     if (dense.any_scalar)
       run_with_scalars(loop, function, dense, data, last - first);
+    else if (FetchAhead* ahead = FetchAhead::current())
+      run_and_fetch(loop, function, data, last - first, *ahead);
     else
       loop.leaf(function, last - first, data);
   });
@@ -108,11 +127,14 @@ class StridedRunner {
 
   void run(int64_t first, int64_t last) {
     StridedCursor cursor(space_, first);
+    FetchAhead* ahead = FetchAhead::current();
     while (first < last) {
       int64_t n = last - first;
       if (by_rows_) n = std::min(n, cursor.row_left());
       if (any_buffer_) n = std::min(n, kBlock);
+      if (ahead) n = std::min(n, FetchAhead::kPiece);
       run_block(cursor, n);
+      if (ahead) ahead->step();
       cursor.advance(n);
       first += n;
     }
