@@ -121,7 +121,11 @@ class Crossing {
     return span.node >= 0 && span.node < at_ && span.last > at_ && !span.there && !span.pinned;
   }
 
-  static bool may_repeat(const ir::Node& node) { return !node.def->view && node.def->mutated_params == 0; }
+  // What reads nothing is made late anyway.
+  static bool may_repeat(const ir::Node& node) {
+    bool reads = !node.inputs.empty() || node.def->random_key_offset >= 0;
+    return reads && !node.def->view && node.def->mutated_params == 0;
+  }
 
   // The nodes that have to run again for the results of node `i`.
   bool chain(int i, Candidate* candidate) const {
@@ -178,20 +182,21 @@ void repeat(ir::Graph& graph, const std::vector<char>& again, int node) {
 
 }  // namespace
 
-void fit_memory(ir::Graph& graph, int64_t budget_bytes, std::span<const Dims> input_strides) {
+bool fit_memory(ir::Graph& graph, int64_t budget_bytes, std::span<const Dims> input_strides,
+                int64_t* least_bytes) {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int round = 0, idle = 0; round < kMostRounds && idle < kRoundsWithoutGain; round++, idle++) {
     Peak peak = find_peak(graph, input_strides);
     if (peak.bytes < least) least = peak.bytes, idle = 0;
-    if (peak.bytes <= budget_bytes) return;
+    if (peak.bytes <= budget_bytes) return true;
     std::vector<char> again;
     if (peak.node < 0 ||
         Crossing(graph, peak.node, peak.commit).choose(peak.bytes - budget_bytes, {}, &again) == 0)
       break;
     repeat(graph, again, peak.node);
   }
-  TW_FAIL(kValue, graph.name, ": a memory budget of ", budget_bytes,
-          " bytes cannot be met: recomputing what can be recomputed leaves ", least, " bytes live at once");
+  *least_bytes = least;
+  return false;
 }
 
 void recompute_cheap(ir::Graph& graph, std::span<const Dims> input_strides) {

@@ -61,7 +61,7 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   fold_literals();
   if (options.memory_budget_bytes < 0) recompute_cheap(*graph_, input_strides_);
   passes::run_passes(*graph_, passes::fuse_passes());
-  plan::Plan plan = make_plan(options.memory_budget_bytes);
+  plan::Plan plan = make_plan(options);
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(std::move(plan), kernels);
   observer_ = std::make_unique<PlanObserver>(executable_->plan());
@@ -82,13 +82,17 @@ Program::~Program() {
 }
 
 // An arena may be a little larger than what is live at once: the budget is then met with less.
-plan::Plan Program::make_plan(int64_t budget_bytes) {
-  int64_t live_bytes = budget_bytes;
-  while (true) {
-    if (budget_bytes >= 0) fit_memory(*graph_, live_bytes, input_strides_);
+plan::Plan Program::make_plan(const CompileOptions& options) {
+  const int64_t budget = options.memory_budget_bytes;
+  for (int64_t live_bytes = budget;;) {
+    int64_t least = 0;
+    bool fits = budget < 0 || fit_memory(*graph_, live_bytes, input_strides_, &least);
+    TW_CHECK(fits || !options.must_fit, kValue, graph_->name, ": a memory budget of ", budget,
+             " bytes cannot be met: recomputing what can be recomputed leaves ", least,
+             " bytes live at once");
     plan::Plan plan = planner::plan_graph(*graph_, input_strides_);
-    int64_t excess = plan.segments[0].size_bytes - budget_bytes;
-    if (budget_bytes < 0 || excess <= 0) return plan;
+    int64_t excess = plan.segments[0].size_bytes - budget;
+    if (budget < 0 || excess <= 0 || !fits) return plan;
     live_bytes = std::min(live_bytes, plan.lower_bound_bytes) - excess;
   }
 }

@@ -15,6 +15,7 @@ namespace tw::session {
 
 struct CompileOptions {
   int64_t memory_budget_bytes = -1;  // of the arena; values are computed twice to meet it. -1: any
+  bool must_fit = true;              // false: as little as can be is good enough
 };
 
 struct RunOptions {
@@ -63,7 +64,7 @@ class Program {
 
  private:
   void fold_literals();
-  plan::Plan make_plan(int64_t budget_bytes);
+  plan::Plan make_plan(const CompileOptions& options);
   void find_output_strides();
   void check_input(size_t i, const eager::TensorImpl& input) const;
   const eager::Storage& variable(size_t i) const;

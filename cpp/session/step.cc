@@ -63,12 +63,13 @@ void Step::set_gradients(eager::Tracer& tracer, const std::vector<Tensor>& gradi
     gradients_.push_back(gradient ? tracer.value_of(*gradient) : ir::Value());
 }
 
-void Step::compile(eager::Tracer& tracer, const CompileOptions& options) {
+void Step::compile(eager::Tracer& tracer, CompileOptions options) {
   for (const Ref<eager::Storage>& storage : tracer.escaped()) {
     ir::Value whole = tracer.whole_of(*storage);
     if (!whole) continue;
     kept_.push_back({storage, static_cast<int>(tracer.graph().outputs.size())});
     tracer.graph().outputs.push_back(std::move(whole));
+    options.must_fit = false;  // the one call that makes state takes what that needs
   }
   tracer.commit();
   std::vector<Tensor> variables = tracer.variables(), constants = tracer.constants();

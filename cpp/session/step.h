@@ -17,7 +17,7 @@ class Step {
   // of results.
   void set_gradients(eager::Tracer& tracer, const std::vector<eager::Tensor>& gradients, int first_seed);
   // Plans. Before it, the caller drops the results: what is still held then was kept by the program.
-  void compile(eager::Tracer& tracer, const CompileOptions& options = {});
+  void compile(eager::Tracer& tracer, CompileOptions options = {});
 
   // False when the world has changed so that the trace no longer describes the function.
   bool valid() const;

@@ -84,7 +84,7 @@ void bind_jit(pb::module_& m) {
       .def(
           "compile",
           [](session::Step& step, eager::Tracer& tracer, int64_t memory_budget) {
-            step.compile(tracer, {memory_budget});
+            step.compile(tracer, {memory_budget, true});
           },
           pb::arg("tracer"), pb::arg("memory_budget") = -1)
       .def("valid", &session::Step::valid)

@@ -297,8 +297,9 @@ def jit(
             may run backward, step optimizers and write to the tensors it finds outside: these are its variables.
         static_argnums, static_argnames: positions and names of arguments whose values are constants of the program.
         memory_budget: the most bytes that a program may take beside its arguments, variables and results. Values are
-            computed twice where they would need more if they were kept; the results stay the same to the last bit.
-            Without a budget, values are computed twice where that takes next to no time.
+            computed twice where they would need more if they were kept; the results stay the same to the last bit. The
+            call that makes the state of an optimizer may take more. Without a budget, values are computed twice where
+            that takes next to no time.
         asynchronous: a call returns at once, and the step runs while Python goes on. Whatever reads a result, or
             touches a variable or an argument of a step in flight, waits for it first, so that programs give the same
             numbers as otherwise. Only memory that another library has got (`x.numpy()`, DLPack) is read and written by
