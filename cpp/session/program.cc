@@ -171,6 +171,11 @@ bool Program::output_fits(int output, const eager::TensorImpl& tensor) const {
 
 std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
                                         std::span<const Scalar> numbers, const RunOptions& options) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) {
+    eager::Unlocked unlocked;
+    lock.lock();
+  }
   TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
            " tensors are wanted, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) check_input(i, *inputs[i]);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "base/philox.h"
 #include "eager/tracer.h"
@@ -40,6 +41,7 @@ class Program {
   // Runs one step; `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not
   // have the traced dtype, shape and strides, kRuntime where a variable's tensor has been given other memory
   // of another size.
+  // Threads that run one program wait for each other, without the interpreter lock.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
                                  const RunOptions& options = {});
   // Whether a tensor has the dtype, shape and strides of a result, and memory that nobody else holds.
@@ -83,6 +85,7 @@ class Program {
   std::unique_ptr<PlanObserver> observer_;
   std::unique_ptr<runtime::Executable> executable_;
   PhiloxKey first_draw_;
+  std::mutex mutex_;  // one run at a time
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;
 };

@@ -69,7 +69,7 @@ Entry::Entry(pb::object program)
     : program_(std::move(program)),
       structure_(program_.attr("structure").cast<const Structure&>()),
       result_(program_.attr("result").cast<const Structure&>()),
-      step_(program_.attr("step").cast<session::Step*>()),
+      step_(program_.attr("step").cast<std::shared_ptr<session::Step>>()),
       modes_(eager::modes()),
       default_float_(default_float()),
       differentiable_(!program_.attr("gradient").is_none()),
@@ -109,6 +109,12 @@ Entry::Entry(pb::object program)
   for (pb::handle owner : program_.attr("owners")) {
     auto parts = owner.cast<pb::tuple>();
     owners_.push_back({parts[0], parts[1], parts[2]});
+  }
+  if (differentiable_) {
+    pb::object gradient = program_.attr("gradient");
+    tape_ = {gradient.attr("results").cast<std::vector<int>>(),
+             gradient.attr("arguments").cast<std::vector<int>>(),
+             gradient.attr("variables").cast<std::vector<Tensor>>()};
   }
   program_.attr("release")();
 }
@@ -223,14 +229,10 @@ std::vector<pb::object> Entry::objects(const Call& call, size_t first, size_t co
 }
 
 std::vector<Tensor> Entry::launch(Call& call) {
-  if (!differentiable_ || !eager::modes().grad_enabled)
-    return step_->run({call.arguments.tensors.data(), call.arguments.tensors.size()},
-                      {call.values.data(), graph_numbers_});
-  pb::list tensors;
-  for (const Tensor& tensor : call.arguments.tensors) tensors.append(pb::cast(tensor));
-  pb::list numbers;
-  for (size_t i = 0; i < graph_numbers_; i++) numbers.append(to_python(call.values[i]));
-  return program_.attr("run_differentiated")(tensors, numbers).cast<std::vector<Tensor>>();
+  std::span<const Tensor> tensors(call.arguments.tensors.data(), call.arguments.tensors.size());
+  std::span<const Scalar> numbers(call.values.data(), graph_numbers_);
+  bool recorded = differentiable_ && eager::modes().grad_enabled;
+  return recorded ? session::run_on_tape(step_, tape_, tensors, numbers) : step_->run(tensors, numbers);
 }
 
 PyObject* Entry::run(Call& call) {

@@ -4,7 +4,7 @@
 #include "eager/modes.h"
 #include "native_structure.h"
 #include "session/formula.h"
-#include "session/step.h"
+#include "session/step_node.h"
 
 namespace tw::py {
 
@@ -68,7 +68,8 @@ class Entry {
 
   pybind11::object program_;
   Structure structure_, result_;
-  session::Step* step_;
+  std::shared_ptr<session::Step> step_;
+  session::Tape tape_;
   eager::Modes modes_;
   DType default_float_;
   std::vector<Place> places_;

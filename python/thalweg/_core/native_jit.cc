@@ -80,7 +80,7 @@ void bind_jit(pb::module_& m) {
   m.def("call_on_host", call_on_host);
   m.def("is_symbolic", [](const Tensor& tensor) { return tensor->storage->symbolic(); });
 
-  pb::class_<session::Step>(m, "Step", "A traced call, ready to run.")
+  pb::class_<session::Step, std::shared_ptr<session::Step>>(m, "Step", "A traced call, ready to run.")
       .def(
           "compile",
           [](session::Step& step, eager::Tracer& tracer, int64_t memory_budget) {
@@ -89,19 +89,17 @@ void bind_jit(pb::module_& m) {
           pb::arg("tracer"), pb::arg("memory_budget") = -1)
       .def("valid", &session::Step::valid)
       .def("run", run)
+      .def(
+          "repeat",
+          [](session::Step& step, const std::vector<Tensor>& inputs, const pb::list& numbers, int count) {
+            for (int i = 1; i < count; i++) run(step, inputs, numbers);
+            return run(step, inputs, numbers);
+          },
+          "Runs `count` times, with nothing of Python between: what the runtime alone takes.")
       .def("set_steps_in_flight", &session::Step::set_steps_in_flight)
       .def_property_readonly("made_state", &session::Step::made_state)
       .def_property_readonly("differentiable", &session::Step::differentiable)
       .def("set_gradients", &session::Step::set_gradients)
-      .def("take_saved", &session::Step::take_saved)
-      .def("backward_versions", &session::Step::backward_versions)
-      .def("first_draw",
-           [](session::Step& step) { return std::pair(step.first_draw().seed, step.first_draw().draw); })
-      .def("run_backward",
-           [](session::Step& step, const std::vector<Tensor>& saved, const std::vector<Tensor>& seeds,
-              const std::vector<uint32_t>& versions, std::pair<uint64_t, uint64_t> first) {
-             return step.run_backward(saved, seeds, versions, {first.first, first.second});
-           })
       .def("backward_text", [](session::Step& step) { return ir::print_graph(step.backward().graph()); })
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
       .def(
@@ -142,7 +140,7 @@ void bind_jit(pb::module_& m) {
       .def("input_written", &eager::Tracer::input_written)
       .def("restore_grads", [](eager::Tracer& tracer) { tracer.restore_grads(); })
       .def("finish", [](eager::Tracer& tracer, std::vector<Tensor> results) {
-        return session::Step::finish(tracer, std::move(results));
+        return std::shared_ptr<session::Step>(session::Step::finish(tracer, std::move(results)));
       });
 }
 

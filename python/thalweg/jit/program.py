@@ -7,7 +7,6 @@ from typing import Any
 
 from thalweg._core import _native
 from thalweg.autograd import modes
-from thalweg.autograd.function import Function, once_differentiable
 from thalweg.autograd.functional import grad as autograd_grad
 from thalweg.jit.numbers import Number
 from thalweg.jit.trace import Trace, describe
@@ -105,16 +104,6 @@ class Program:
         for step in reversed(self.host_steps):
             step.undo()
 
-    def run_differentiated(self, tensors: list, numbers: list) -> list:
-        """The results of a run, which is on the tape."""
-        assert self.gradient
-        results: list = []
-        outside = [tensors[i] for i in self.gradient.arguments] + self.gradient.variables
-        differentiated = _Call.apply(self, tensors, numbers, results, *outside)
-        for i, tensor in zip(self.gradient.results, differentiated):
-            results[i] = tensor
-        return results
-
 
 def item_of(container: Any, key: Any) -> Any:
     """container[key], where a key (key, index) means container[key][index]; None where there is none."""
@@ -145,23 +134,3 @@ def record_gradient(tracer: Any, arguments: list, results: list) -> Gradient | N
     leaves = [arguments[i] for i in wanted] + variables
     grads = autograd_grad([results[i] for i in roots], leaves, seeds, allow_unused=True)
     return Gradient(roots, wanted, variables, list(grads))
-
-
-class _Call(Function):
-    """A run of a program on the tape: backward is the second half of its trace."""
-
-    @staticmethod
-    def forward(ctx: Any, program: Program, tensors: list, numbers: list, results: list, *outside: Any) -> tuple:
-        assert program.gradient
-        results += program.step.run(tensors, numbers)
-        ctx.program = program
-        ctx.versions, ctx.first_draw = program.step.backward_versions(), program.step.first_draw()
-        ctx.save_for_backward(*program.step.take_saved())
-        return tuple(results[i] for i in program.gradient.results)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Any) -> tuple:
-        seeds = [grad.contiguous() for grad in grads]
-        found = ctx.program.step.run_backward(list(ctx.saved_tensors), seeds, ctx.versions, ctx.first_draw)
-        return (None, None, None, None, *found)
