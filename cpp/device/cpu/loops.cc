@@ -132,15 +132,22 @@ class StridedRunner {
       int64_t n = last - first;
       if (by_rows_) n = std::min(n, cursor.row_left());
       if (any_buffer_) n = std::min(n, kBlock);
-      if (ahead) n = std::min(n, FetchAhead::kPiece);
-      run_block(cursor, n);
-      if (ahead) ahead->step();
+      if (ahead && !any_buffer_)
+        run_direct(cursor, n, *ahead);
+      else
+        run_block(cursor, n);
       cursor.advance(n);
       first += n;
     }
   }
 
  private:
+  void run_direct(const StridedCursor& cursor, int64_t n, FetchAhead& ahead) {
+    char* data[kMaxOperands];
+    for (int k = 0; k < loop_.count; k++) data[k] = cursor.data(k);
+    run_and_fetch(loop_, function_, data, n, ahead);
+  }
+
   void run_block(const StridedCursor& cursor, int64_t n) {
     char* data[kMaxOperands];
     for (int k = 0; k < loop_.count; k++) {
