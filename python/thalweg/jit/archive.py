@@ -150,7 +150,9 @@ def _trace(
     with trace, set_grad_enabled(trains):
         structure = encode(call(*args, **kwargs), "", results, names)
     if trace.host_steps:
-        raise ValueError("save_graph: the call steps a schedule, which Python does: leave that out of the function")
+        raise ValueError(
+            "save_graph: the call steps a schedule or draws numbers in Python: leave that out of the function"
+        )
     if trace.callbacks:
         raise ValueError("save_graph: the call has callbacks, which Python runs: leave them out of the function")
     if trace.made_state:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from thalweg._core._tensor import Tensor
+
 __all__ = ["ModuleGuard"]
 
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -25,6 +27,9 @@ class ModuleGuard:
         self._simple = {
             key: value for key, value in attributes.items() if type(value) in _SIMPLE and key not in self._skip
         }
+        self._tensors = {
+            key: weakref.ref(value) for key, value in attributes.items() if isinstance(value, Tensor)
+        }  # that are neither parameters nor buffers
         self._hooks = attributes.get("_call_hooks")
         # Weak, so that a program does not keep modules; tensors are its variables, and stay.
         self._members = {
@@ -50,6 +55,9 @@ class ModuleGuard:
                     f"{key} of a {type(module).__name__} was {value!r}, and is {'gone' if now is self else repr(now)}"
                 )
                 return text, attributes, key, now
+        for key, value in self._tensors.items():
+            if attributes.get(key) is not value():
+                return f"{key} of a {type(module).__name__} is another tensor than before", None, None, None
         for kind, members in self._members.items():
             now = attributes[kind]
             same = len(now) == len(members) and all(
@@ -68,6 +76,7 @@ class ModuleGuard:
         if module is None:
             return
         module.__dict__.update(self._simple)
+        module.__dict__.update({key: value() for key, value in self._tensors.items() if value() is not None})
         for kind, members in self._members.items():
             now = module.__dict__[kind]
             for key in [key for key in now if key not in members]:

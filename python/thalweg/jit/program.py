@@ -9,7 +9,7 @@ from thalweg._core import _native
 from thalweg.autograd import modes
 from thalweg.autograd.functional import grad as autograd_grad
 from thalweg.jit.numbers import Number
-from thalweg.jit.trace import Trace, describe
+from thalweg.jit.trace import Trace, describe, is_simple
 
 __all__ = ["Gradient", "Program", "record_gradient"]
 
@@ -55,15 +55,15 @@ class Program:
         """Why the program does not serve a call of its kind: (description, container, key, value now)."""
         for container, key, value in self.same:
             now = container.get(key)
-            if type(now) is not type(value) or now != value:
-                return f"{key!r} was {value!r}, and is {now!r}", container, key, now
+            if not unchanged(value, now):
+                return f"{key!r} was {_shown(value)}, and is {_shown(now)}", container, key, now
         for guard in self._module_guards:
             if change := guard.change():
                 return change
         for reference, name, value in self.owners:
             owner = reference() if isinstance(reference, weakref.ref) else reference
             now = getattr(owner, name, None)
-            if now is not value and not (type(now) is type(value) and now == value):
+            if not unchanged(value, now):
                 return f"{name} of a {type(owner).__name__} is another than before", None, None, None
         for container, length in self.lengths:
             if len(container) != length:
@@ -103,6 +103,15 @@ class Program:
         """Takes back what `begin` did."""
         for step in reversed(self.host_steps):
             step.undo()
+
+
+def unchanged(value: Any, now: Any) -> bool:
+    """Whether a guarded value is as it was."""
+    return now is value or (type(now) is type(value) and is_simple(value) and now == value)
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if is_simple(value) else f"a {type(value).__name__}"
 
 
 def item_of(container: Any, key: Any) -> Any:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._core import _native
+from thalweg._core._tensor import Tensor
 from thalweg.jit.context import tracing
-from thalweg.jit.host import HostStep, ScheduleStep, parts_of
+from thalweg.jit.host import SOURCES, Draw, HostStep, ScheduleStep, Source, parts_of
 from thalweg.jit.modules import ModuleGuard
 from thalweg.jit.numbers import Number
 
 __all__ = ["Trace"]
 
+_STATEFUL = ("named_modules", "add_param_group", "get_last_lr")  # methods of modules, optimizers, schedules
 SIMPLE = (bool, int, float, str, type(None))
 
 
@@ -51,6 +53,7 @@ class Trace:
         self.graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other
         self._varying = varying
+        self._unhook: list[Callable[[], None]] = []
         self._optimizers: list[tuple] = []  # (optimizer, its state, the state's keys, how many were filled)
         self._lifted: list[tuple[Any, dict]] = []  # (container, what it held)
         self._own_text: dict[tuple[int, Any], str] = {}  # (id of container, key) → source of the number there
@@ -61,11 +64,14 @@ class Trace:
     def __enter__(self) -> Trace:
         self.tracer.start()
         tracing.begin(self)
+        self._unhook = [source.hook(self.draw, lambda: tracing.current is self) for source in SOURCES if source.module]
         return self
 
     def __exit__(self, kind: Any, *failure: object) -> None:
         tracing.end()
         self.tracer.stop()
+        for unhook in self._unhook:
+            unhook()
         self._restore_numbers()
         for step in reversed(self.host_steps):
             step.undo()
@@ -149,6 +155,18 @@ class Trace:
             self._lift_items(container, path)
         self._lift_last_rates(schedule)
 
+    def draw(self, source: Source, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """A number that the host draws, in every call before the program runs."""
+        args = tuple(_fixed(arg) for arg in args)
+        kwargs = {key: _fixed(arg) for key, arg in kwargs.items()}
+        first = not any(isinstance(step, Draw) and step.source is source for step in self.host_steps)
+        step = Draw(source, lambda: function(*args, **kwargs), first)
+        self.host_steps.append(step)  # at once, so that a failure takes it back
+        step.save()
+        with self.paused():
+            step.run()
+        return self.new_number(step.drawn, 0, step.drawn[0], f"a number of {source.name}")
+
     def lift_schedule(self, schedule: Any) -> None:
         """The function reads the rates that a schedule has set last."""
         if self._begin_lifting(schedule.__dict__):
@@ -222,7 +240,7 @@ class Trace:
         """Guards the simple values in `container`, or those under `keys`; numbers that vary are the program's."""
         for key in list(container) if keys is None else keys:
             value = container[key]
-            if not is_simple(value):
+            if not (is_simple(value) or counts_by_identity(value)):
                 continue
             if type(value) in (int, float) and self._varies(container, key):
                 self.lift_item(container, key, name)
@@ -231,13 +249,9 @@ class Trace:
 
     def meet(self, item: Any) -> None:
         """Guards and lifts what the function may read of a module, an optimizer or a schedule that it finds outside."""
-        kind = type(item)
-        if hasattr(kind, "named_modules"):
-            self.add_module(item)
-        elif hasattr(kind, "add_param_group"):
-            self.lift_optimizer(item)
-        elif hasattr(kind, "get_last_lr"):
-            self.lift_schedule(item)
+        for name, meet in zip(_STATEFUL, (self.add_module, self.lift_optimizer, self.lift_schedule)):
+            if hasattr(type(item), name):
+                meet(item)
 
     def watch_cell(self, cell: Any, name: str) -> list:
         """Guards the value of a variable of a function around the traced one; returns a list of the value."""
@@ -245,7 +259,7 @@ class Trace:
             value = cell.cell_contents
         except ValueError:  # not bound yet
             return []
-        if is_simple(value):
+        if is_simple(value) or counts_by_identity(value):
             self.owners.append((cell, "cell_contents", value))
         return [value]
 
@@ -370,6 +384,11 @@ class Trace:
 def is_simple(value: Any) -> bool:
     """Whether a value can be compared in every call."""
     return type(value) in SIMPLE or (type(value) is tuple and all(is_simple(item) for item in value))
+
+
+def counts_by_identity(value: Any) -> bool:
+    """Whether another one in its place, however alike, would make another program."""
+    return isinstance(value, Tensor) or any(hasattr(type(value), name) for name in _STATEFUL)
 
 
 def _text_of(value: Any) -> Any:

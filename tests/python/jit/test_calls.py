@@ -261,6 +261,46 @@ def test_globals_and_closures_are_guarded():
         static(tw.ones(1))
 
 
+def test_other_objects_under_the_same_name_are_noticed():
+    layer, mask = nn.Linear(2, 2), tw.ones(2)
+
+    class Holder:
+        def __init__(self):
+            self.table = tw.ones(2)
+
+        @tw.jit
+        def scale(self, x):
+            return x * self.table
+
+    static = tw.jit(lambda x: layer(x).detach() * mask)
+    x, holder = tw.ones(1, 2), Holder()
+    for traces in (1, 2):
+        assert static(x).tolist() == (layer(x) * mask).tolist() == static(x).tolist() and static.trace_count == traces
+        layer, mask = nn.Linear(2, 2), tw.zeros(2)
+    for i in range(3):
+        holder.table = tw.full((2,), float(i))
+        assert holder.scale(x).tolist() == [[i, i]]
+    module = nn.Linear(2, 2)
+    module.plain = tw.ones(2)
+    module.forward = lambda x: x * module.plain
+    static = tw.jit(module)
+    assert static(x).tolist() == [[1, 1]]
+    module.plain = tw.zeros(2)
+    assert static(x).tolist() == [[0, 0]]
+
+
+def test_compiled_functions_inside_others():
+    inner = tw.jit(lambda x, n: x * n)
+
+    @tw.jit
+    def outer(x, n):
+        return inner(x, n) + inner(x, 2)
+
+    for n in (1, 2, 5):
+        assert outer(tw.ones(1), n).item() == n + 2
+    assert outer.trace_count == 1 and inner.trace_count == 0
+
+
 def test_layouts_of_variables_are_guarded():
     weight = nn.Parameter(tw.arange(6.0).reshape(2, 3))
     static = tw.jit(lambda x: (x * weight).detach())
