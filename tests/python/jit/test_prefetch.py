@@ -195,3 +195,30 @@ def test_numpy_batches_may_reuse_their_memory():
 
     total = tw.jit(lambda x: x.sum(), asynchronous=True)
     assert [y.item() for y in total.over(loader())] == [0, 3, 6, 9]
+
+
+@pytest.mark.parametrize("way", ["break", "raise", "keep"])
+def test_a_script_that_leaves_a_loader_early_ends_at_once(way, tmp_path):
+    """With workers kept alive (pytorch/pytorch#81794)."""
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import time
+import thalweg as tw
+from thalweg.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(tw.arange(400.0)), batch_size=4, num_workers=2, persistent_workers=True)
+step = tw.jit(lambda x: x.sum(), asynchronous=True)
+results = step.over(loader)
+for total in results:
+    print(total.item(), flush=True)
+    if {way!r} == "raise":
+        raise SystemExit(3)
+    if {way!r} == "break":
+        del results
+    break
+open({str(tmp_path / "ended")!r}, "w").write(str(time.time()))
+""")
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3 if way == "raise" else 0, "6.0\n", "")
+    if way != "raise":
+        assert time.time() - float((tmp_path / "ended").read_text()) < 2
