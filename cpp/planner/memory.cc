@@ -156,11 +156,13 @@ class Walk {
         if (place.buffer >= 0) layout_.buffers[place.buffer].last = now;
     layout_.steps.push_back(std::move(step));
   }
-  void add_copy(const Place& from, const Place& to) { add_step({nullptr, {from}, {to}, {false}, {}, {}}); }
-  Place copied(const Place& from) {
+  void add_copy(const Place& from, const Place& to, const ir::Node* cause) {
+    add_step({nullptr, {from}, {to}, {false}, {}, {}, cause});
+  }
+  Place copied(const Place& from, const ir::Node* cause) {
     int buffer = add_buffer(numel(from.geometry.sizes) * size_of(from.dtype));
     Place to{buffer, layout_.roots++, from.dtype, row_major(from.geometry.sizes)};
-    add_copy(from, to);
+    add_copy(from, to, cause);
     return to;
   }
 
@@ -215,7 +217,7 @@ class Walk {
     geometry.sizes = output.sizes;
     if (!window(node, input, &geometry)) {
       consume(node);
-      input = copied(input);
+      input = copied(input, &node);
       geometry = {output.sizes, {}, 0};
       TW_CHECK(window(node, input, &geometry), kInternal, node.def->name(), ": no view of a dense copy");
     } else {
@@ -267,7 +269,7 @@ class Walk {
     bool shared = false;
     for (size_t i = 0; i < step.inputs.size(); i++)
       shared |= static_cast<int>(i) != step.mutated[number] && step.inputs[i].buffer == input.buffer;
-    if (shared || !may_overwrite(input, output)) input = copied(input);
+    if (shared || !may_overwrite(input, output)) input = copied(input, step.node);
     step.becomes.push_back({input.buffer, layout_.roots++, input.dtype, input.geometry});
     put(output, step.becomes.back());
   }
@@ -345,7 +347,7 @@ class Walk {
       if (buffer.kind == SegmentKind::kOutput && buffer.index == static_cast<int>(i)) continue;
       int target =
           add_buffer(value->count() * size_of(value->dtype), SegmentKind::kOutput, static_cast<int>(i));
-      add_copy(from, at(target, *value));
+      add_copy(from, at(target, *value), ir::graph_value(value).node);
     }
     for (const ir::Assignment& assignment : graph_.assignments) {
       Place& place = about(*assignment.value).place;
@@ -354,7 +356,7 @@ class Walk {
       if (layout_.buffers[from.buffer].kind != SegmentKind::kVariable) continue;
       pending_[from.buffer]--;
       if (same_place(from, assignment.variable)) continue;
-      place = copied(from);
+      place = copied(from, ir::graph_value(assignment.value).node);
     }
     layout_.commit = layout_.steps.size();
     committing_ = true;
@@ -369,7 +371,7 @@ class Walk {
     const Place from = place_of(assignment.value);
     if (same_place(from, assignment.variable)) return;
     const ir::GraphValue& value = *graph_.variables[assignment.variable].value;
-    add_copy(from, at(variable_buffers_[assignment.variable], value));
+    add_copy(from, at(variable_buffers_[assignment.variable], value), ir::graph_value(assignment.value).node);
   }
 
   ir::Graph& graph_;

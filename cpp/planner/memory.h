@@ -33,9 +33,10 @@ struct Step {
   ir::Node* node = nullptr;
   std::vector<Place> inputs;
   std::vector<Place> outputs;
-  std::vector<bool> absent;    // of inputs
-  std::vector<int> mutated;    // positions in `inputs` that the kernel writes
-  std::vector<Place> becomes;  // what they are then: the same memory under a root of its own
+  std::vector<bool> absent;         // of inputs
+  std::vector<int> mutated;         // positions in `inputs` that the kernel writes
+  std::vector<Place> becomes;       // what they are then: the same memory under a root of its own
+  const ir::Node* cause = nullptr;  // of a copy: the node that needs it, or whose result it copies
 };
 
 struct MemoryLayout {

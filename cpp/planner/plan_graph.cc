@@ -115,8 +115,10 @@ class Writer {
       for (const ir::Lifted& entry : step.node->lifted)
         launch.lifted.push_back({entry.param, entry.item, entry.number});
       launch.node = node_numbers_.at(step.node);
-      launch.module = step.node->module;
-      launch.origin = step.node->origin;
+    }
+    if (const ir::Node* source = step.node ? step.node : step.cause) {
+      launch.module = source->module;
+      launch.origin = source->origin;
     }
     for (size_t i = 0; i < step.inputs.size(); i++)
       launch.inputs.push_back(step.absent[i] ? -1 : value_of(step.inputs[i]));

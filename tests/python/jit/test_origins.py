@@ -117,6 +117,20 @@ def test_views_keep_the_line_that_made_them():
     assert line_of(f, "x.t()") in text and line_of(f, "v + 1") in text
 
 
+def test_copies_of_the_planner_have_a_line():
+    state = tw.zeros(4)
+
+    def f(x):
+        y = x.exp()
+        state.copy_(y)
+        return y
+
+    compiled = tw.jit(f)
+    compiled(tw.ones(4))
+    assert len(launches(compiled)) == 2  # one result in two places
+    assert {launch.origin for launch in launches(compiled)} == {line_of(f, "x.exp()")}
+
+
 def test_a_launch_that_fails_names_module_and_line():
     class Model(nn.Module):
         def __init__(self):
