@@ -62,7 +62,7 @@ def save_graph(
     >>> tw.save_graph(path, tw.nn.Linear(3, 2), tw.ones(4, 3), dynamic_shapes={"input": {0: tw.Dim("batch", max=64)}})
     >>> graph = tw.load_graph(path)
     >>> graph.inputs, graph(tw.ones(7, 3)).shape
-    ({'input': (thalweg.float32, ('batch', 3))}, (7, 2))
+    ({'input': (thalweg.float32, ('batch', 3))}, thalweg.Size([7, 2]))
     """
     if tracing.current is not None:
         raise RuntimeError("save_graph: a function is being traced already")

@@ -356,7 +356,8 @@ class Trace:
         self._path.append(self._names[id(module)])
         self.tracer.module = self._path[-1]
         try:
-            return call(*args, **kwargs)
+            around = module.__dict__.get("_around_call")  # see nn.graph.GraphModule
+            return around(call, *args, **kwargs) if around else call(*args, **kwargs)
         finally:
             self._path.pop()
             self.tracer.module = self._path[-1] if self._path else ""

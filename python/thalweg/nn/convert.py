@@ -5,6 +5,7 @@ from __future__ import annotations
 import thalweg as tw
 from thalweg._core._native import touch_modules
 from thalweg.frontend.dtypes import as_dtype
+from thalweg.nn.graph_module import GraphModule
 
 __all__ = ["ConvertMixin"]
 
@@ -36,21 +37,22 @@ class ConvertMixin:
     def to(self, *args, **kwargs):
         """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype), to(tensor).
 
-                Args:
-                    device: where to; a device or its name.
-                    dtype: a floating or complex dtype, applied to floating and complex tensors only.
-                    non_blocking: let copies run behind, where the device can.
-                    memory_format: applied to tensors of 4 or 5 dims.
+        Args:
+            device: where to; a device or its name.
+            dtype: a floating or complex dtype, applied to floating and complex tensors only.
+            non_blocking: let copies run behind, where the device can.
+            memory_format: applied to tensors of 4 or 5 dims.
 
-                Returns: the module itself.
+        Returns: the module itself. With `tw.nn.graph.GraphModule` as the only argument, what graphs do with it.
 
-                Errors: TypeError for a dtype that is neither floating nor complex.
+        Errors: TypeError for a dtype that is neither floating nor complex.
 
-                >>> import thalweg as tw
-        from thalweg._core._native import touch_modules
-                >>> tw.nn.Linear(2, 2).to(tw.float64).weight.dtype == tw.float64
-                True
+        >>> import thalweg as tw
+        >>> tw.nn.Linear(2, 2).to(tw.float64).weight.dtype == tw.float64
+        True
         """
+        if args and isinstance(args[0], type) and issubclass(args[0], GraphModule):
+            return GraphModule(self)
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"to: a floating or complex dtype is wanted, got {dtype}")

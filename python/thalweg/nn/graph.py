@@ -6,9 +6,10 @@ import thalweg as tw
 from thalweg.jit.function import Compiled
 from thalweg.jit.micro_batches import micro_batches
 from thalweg.jit.prefetch import results_over
+from thalweg.nn.graph_module import GraphModule
 from thalweg.nn.module import Module
 
-__all__ = ["Graph", "GraphConfig"]
+__all__ = ["Graph", "GraphConfig", "GraphModule"]
 
 
 class GraphConfig:

@@ -59,7 +59,7 @@ def checkpoint(
     >>> layer, x = tw.nn.Linear(4, 4), tw.ones(2, 4, requires_grad=True)
     >>> tw.checkpoint(lambda x: layer(x).tanh(), x).sum().backward()
     >>> x.grad.shape
-    Size([2, 4])
+    thalweg.Size([2, 4])
     """
     if use_reentrant and kwargs:
         raise ValueError(f"checkpoint: unexpected keyword arguments: {', '.join(kwargs)}")
@@ -85,7 +85,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     >>> import thalweg as tw
     >>> layers = tw.nn.Sequential(*(tw.nn.Linear(3, 3) for _ in range(4)))
     >>> tw.utils.checkpoint.checkpoint_sequential(layers, 2, tw.ones(1, 3)).shape
-    Size([1, 3])
+    thalweg.Size([1, 3])
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

@@ -185,3 +185,25 @@ def test_micro_batches_in_eager_mode_leave_other_gradients_alone():
     assert result["loss"].item() == 9 and result["x"][0].shape == (4, 2)
     (w * 2).sum().backward()  # the scale is gone
     np.testing.assert_array_equal(w.grad.numpy(), [5, 5])
+
+
+def test_modules_are_checkpointed_in_graphs():
+    def run(checkpointed):
+        tw.manual_seed(0)
+        model = nn.Sequential(
+            *(nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Dropout(0.1), nn.Linear(64, 16)) for _ in range(6))
+        )
+        for block in model:
+            block.to(nn.graph.GraphModule).activation_checkpointing = checkpointed
+        graph = Accumulate(model, optim.SGD(model.parameters(), lr=0.1), 1)
+        graph.config.set_memory_budget(10**9)  # nothing else is computed twice
+        x, y = tw.randn(256, 16), tw.randint(0, 16, (256,))
+        losses = [graph(x, y)[0].item() for _ in range(3)]
+        return losses, graph.plan()
+
+    (expected, plan), (losses, lean) = run(False), run(True)
+    assert losses == expected
+    assert lean.arena_bytes < 0.5 * plan.arena_bytes
+    assert sum(launch.op == "gelu" for launch in lean.launches) > sum(launch.op == "gelu" for launch in plan.launches)
+    with pytest.raises(TypeError, match="True or False is wanted, got 1"):
+        nn.Linear(1, 1).to(nn.graph.GraphModule).activation_checkpointing = 1
