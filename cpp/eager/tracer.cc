@@ -263,16 +263,16 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   SmallVector<ir::Value, 6> values;
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::Value& input = inputs[i];
-    // Promotion has given most numbers a dtype; those that it leaves out (the weight of lerp) take the
-    // input's, or float32, in which its kernel computes.
-    bool promoted =
-        def.promotion != ir::Promotion::kNone && (!starts.empty() || (def.promoted_params >> i & 1));
+    // Promotion has given most numbers a dtype. Those of ops that it leaves alone take the input's; so does
+    // a parameter that it leaves out (the weight of lerp), but in float32 for half types, as its kernel has
+    // it.
+    bool promotes = def.promotion != ir::Promotion::kNone;
+    bool promoted = promotes && (!starts.empty() || (def.promoted_params >> i & 1));
     bool as_input = input && input->wrapped_number && !promoted && inputs[0] && !inputs[0]->wrapped_number;
-    values.push_back(
-        !input     ? ir::Value()
-        : as_input ? as_read_now(as_dtype(tensor_of(input),
-                                          is_half(inputs[0]->dtype) ? DType::kFloat32 : inputs[0]->dtype))
-                   : as_read_now(value_of(tensor_of(input))));
+    auto dtype = [&] { return promotes && is_half(inputs[0]->dtype) ? DType::kFloat32 : inputs[0]->dtype; };
+    values.push_back(!input     ? ir::Value()
+                     : as_input ? as_read_now(as_dtype(tensor_of(input), dtype()))
+                                : as_read_now(value_of(tensor_of(input))));
   }
   ir::Node& node = graph_->append(def, {values.data(), values.size()}, starts, attrs);
   if (&def == lifted_op_) node.lifted = std::exchange(lifted_, {});

@@ -304,3 +304,15 @@ def test_ints_that_decide_sizes_are_guarded():
         return counter["sum"]
 
     assert [f().item() for _ in range(4)] == [0, 1, 3, 6]
+
+
+@pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16])
+def test_numbers_beside_half_types(dtype):
+    x, end, index = tw.arange(4).to(dtype), tw.full((4,), 7, dtype=dtype), tw.tensor([0, 2])
+    for function in (
+        lambda: tw.lerp(x, end, 0.4),  # 0.4 in float32: rounded to the half type it is another weight
+        lambda: tw.scatter(x, 0, index, 0.4),
+        lambda: tw.index_fill(x, 0, index, 0.4),
+        lambda: x * 0.4 + 1,
+    ):
+        assert (tw.jit(function)() == function()).all()
