@@ -161,7 +161,12 @@ Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
 
 void Tracer::filled_by_host(const Ref<Storage>& storage) { host_filled_[storage.get()] = storage; }
 
-PhiloxKey Tracer::next_draw() { return {0, static_cast<uint64_t>(graph_->draws++)}; }
+PhiloxKey Tracer::next_draw(Generator& generator) {
+  if (!generator_) generator_ = Ref<Generator>(&generator);
+  TW_CHECK(generator_.get() == &generator, kNotImplemented,
+           "a traced function: random numbers of one generator are wanted, got a second one");
+  return {0, static_cast<uint64_t>(graph_->draws++)};
+}
 
 SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
   auto at = memories_.find(tensor.storage.get());

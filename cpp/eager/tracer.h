@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "eager/generator.h"
 #include "eager/symbolic_memory.h"
 #include "eager/tensor.h"
 
@@ -69,7 +70,10 @@ class Tracer {
   void view(const ir::OpDef& def, const TensorImpl& input, const void* attrs, const TensorImpl& result);
   Ref<Storage> make_storage(device::Device device, size_t size_bytes);
   void filled_by_host(const Ref<Storage>& storage);
-  PhiloxKey next_draw();
+  // Throws kNotImplemented for a second generator.
+  PhiloxKey next_draw(Generator& generator = default_generator());
+  // That a run draws from; null where it draws nothing.
+  const Ref<Generator>& generator() const { return generator_; }
   // Before .grad of a leaf is read or changed.
   void touch_grad(TensorImpl& leaf, bool read);
   // The next node of `def` takes these attributes from numbers of the graph.
@@ -163,6 +167,7 @@ class Tracer {
   std::vector<Input> inputs_;
   std::vector<int> graph_inputs_;
   std::vector<Bound> bound_;
+  Ref<Generator> generator_;
   std::unordered_map<const Storage*, ir::Value> marked_;
   std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;

@@ -120,6 +120,8 @@ void name_apart(std::vector<ir::Leaf>& leaves, std::unordered_set<std::string>& 
 }  // namespace
 
 void finish_trace(eager::Tracer& tracer, const std::vector<Tensor>& results) {
+  TW_CHECK(!tracer.generator() || tracer.generator().get() == &eager::default_generator(), kValue,
+           "the call draws from a generator of its own, which cannot be saved");
   std::vector<eager::GradChange> changes = tracer.restore_grads();
   for (const Tensor& result : results) tracer.graph().outputs.push_back(tracer.value_of(*result));
   std::unordered_set<const eager::Storage*> captured;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/memory_order.h"
+#include "eager/generator.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
 #include "passes/pass.h"
@@ -105,6 +106,7 @@ void Step::compile(eager::Tracer& tracer, CompileOptions options) {
   program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
                                        std::move(strides), tracer.bound(), options);
   describe_arguments(tracer);
+  if (tracer.generator().get() != &eager::default_generator()) generator_ = tracer.generator();
   if (!split.backward) return;
   strides.clear();
   for (size_t i = 0; i < backward_inputs_.size(); i++)
@@ -233,7 +235,10 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
   std::vector<Tensor> old = old_gradients(inputs);
   std::vector<Tensor> values;
   try {
-    values = program_->run({ready.data(), ready.size()}, numbers, {inputs, nullptr, old});
+    PhiloxKey first;
+    if (generator_) first = generator_->next_draws(static_cast<uint64_t>(program_->graph().draws));
+    values =
+        program_->run({ready.data(), ready.size()}, numbers, {inputs, generator_ ? &first : nullptr, old});
   } catch (...) {
     // As in eager mode, where they are cleared before anything can fail.
     for (const GradEffect& effect : grads_)

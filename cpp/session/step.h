@@ -2,6 +2,7 @@
 // the outside, gradients of leaves, and tensors that the program made and somebody kept.
 #pragma once
 
+#include "eager/generator.h"
 #include "session/joint.h"
 #include "session/program.h"
 
@@ -93,6 +94,7 @@ class Step {
   std::vector<std::pair<Ref<eager::Storage>, int>> kept_;  // with the result that fills them
   std::unique_ptr<Program> program_;
 
+  Ref<eager::Generator> generator_;  // null: the default one
   std::vector<Argument> arguments_;
   std::vector<int> program_inputs_;  // which arguments they are
 

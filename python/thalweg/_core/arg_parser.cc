@@ -187,10 +187,9 @@ void ParsedCall::set_generator(PyObject* object) {
   auto* generator = static_cast<eager::Generator*>(PyCapsule_GetPointer(capsule, kGeneratorCapsule));
   Py_DECREF(capsule);
   if (!generator) throw PythonError();
-  TW_CHECK(!eager::modes().tracer || generator == &eager::default_generator(), kNotImplemented,
-           info_.python_name, ": in a traced function, random numbers come from the default generator");
-  if (eager::modes().tracer) return;
-  *reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs_) + def_.random_key_offset) = generator->next_draw();
+  eager::Tracer* tracer = eager::modes().tracer;
+  *reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs_) + def_.random_key_offset) =
+      tracer ? tracer->next_draw(*generator) : generator->next_draw();
 }
 
 void ParsedCall::assign_keyword(PyObject* name, PyObject* value) {

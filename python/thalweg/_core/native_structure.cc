@@ -355,16 +355,19 @@ bool Structure::alive() const {
   });
 }
 
-std::string Structure::text() const {
+std::vector<std::string> Structure::parts() const {
   const char* names[] = {"tensor", "int",   "float", "formula", "value", "object",
                          "tuple",  "tuple", "list",  "dict",    "record"};
-  std::string result;
+  std::vector<std::string> result;
   for (const Node& node : nodes_) {
-    result += cat(result.empty() ? "" : " ", names[static_cast<int>(node.kind)]);
-    if (node.kind >= Kind::kTuple || node.kind == Kind::kTensor) result += cat("(", node.index, ")");
-    if (node.kind == Kind::kValue || node.kind == Kind::kObject)
-      result += cat("(", std::string(pb::repr(node.object)), ")");
-    if (node.names) result += std::string(pb::repr(node.names));
+    std::string& part = result.emplace_back(names[static_cast<int>(node.kind)]);
+    if (node.kind >= Kind::kTuple || node.kind == Kind::kTensor) part += cat(" ", node.index);
+    if (node.kind == Kind::kValue) part += cat(" ", std::string(pb::repr(node.object)));
+    if (node.kind == Kind::kObject) {
+      PyObject* object = PyWeakref_GetObject(node.object.ptr());
+      part = cat(Py_TYPE(object)->tp_name, " at ", reinterpret_cast<uintptr_t>(object));
+    }
+    if (node.names) part += cat(" ", std::string(pb::repr(node.names)));
   }
   return result;
 }
@@ -390,7 +393,7 @@ void bind_structure(pb::module_& m) {
              return pb::reinterpret_steal<pb::object>(structure.build(t, n));
            })
       .def("forget", &Structure::forget)
-      .def("text", &Structure::text)
+      .def_property_readonly("parts", &Structure::parts)
       .def_property_readonly("tensors", &Structure::tensors)
       .def_property_readonly("numbers", &Structure::numbers)
       .def_property_readonly("formulas", &Structure::formulas)

@@ -67,7 +67,8 @@ class Structure {
 
   // False when an object that is held weakly is gone.
   bool alive() const;
-  std::string text() const;  // without types of tensors and values of numbers
+  // In words, one for each node; without types of tensors and values of numbers.
+  std::vector<std::string> parts() const;
   int traverse(visitproc visit, void* arg) const;
 
   const std::vector<pybind11::object>& tensors() const { return tensors_; }

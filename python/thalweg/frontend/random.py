@@ -5,10 +5,19 @@ import os
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype_by_name
 from thalweg.frontend.creation import tensor
+from thalweg.jit.context import tracing
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 _MASK = 2**64 - 1
+
+
+def _check_not_traced() -> None:
+    if tracing.current is not None:
+        raise RuntimeError(
+            "Generator: a traced function cannot seed a generator or set its state, which would be done in the trace "
+            "only: do it outside"
+        )
 
 
 class Generator:
@@ -29,6 +38,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> "Generator":
         """Starts anew from a seed."""
+        _check_not_traced()
         self._native.set_state(int(seed) & _MASK, 0)
         return self
 
@@ -44,6 +54,8 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Seed and number of draws, as an int64 tensor of two elements."""
+        if tracing.current is not None:
+            raise RuntimeError("Generator: its state is not known in a traced function: ask for it outside")
         signed = self._native.seed()
         return tensor(
             [signed - 2**64 if signed >= 2**63 else signed, self._native.draws()], dtype=dtype_by_name("int64")
@@ -51,6 +63,7 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> "Generator":
         """Goes on from where get_state() was called."""
+        _check_not_traced()
         seed, draws = new_state.tolist()
         self._native.set_state(seed & _MASK, draws)
         return self

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from thalweg._core import _native
@@ -64,6 +66,14 @@ class Compiled(_native.CallPath):
         if size_bytes is not None and (type(size_bytes) is not int or size_bytes < 0):
             raise ValueError(f"jit: memory_budget must be a number of bytes, got {size_bytes!r}")
         self.memory_budget = size_bytes
+
+    def __reduce__(self) -> Any:
+        """Pickles and copies have no programs yet; one that its module has under its name is pickled by name."""
+        name, module = getattr(self, "__qualname__", ""), sys.modules.get(getattr(self, "__module__", ""))
+        if "." not in name and getattr(module, name, None) is self:
+            return name
+        options = (self._static_nums, self._static_names, self._steps_in_flight, self.memory_budget)
+        return type(self), (self._function, self._name, *options)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -210,7 +220,7 @@ class Compiled(_native.CallPath):
         programs = self._programs()
         if not programs:
             return "it is the first call, or the one after a call that made state"
-        tree, tensors, mode = structure.text(), structure.types, modes.state()
+        tree, tensors, mode = structure.parts, structure.types, modes.state()
         for program in programs:
             if program.kind == (tree, tensors, mode):
                 reason, container, key, now = program.what_changed()
@@ -219,7 +229,8 @@ class Compiled(_native.CallPath):
                 return reason
         old_tree, old_tensors, old_mode = programs[0].kind
         if tree != old_tree:
-            return "arguments that are no tensors differ, or their structure does"
+            before, now = next((a, b) for a, b in zip_longest(old_tree, tree, fillvalue="nothing") if a != b)
+            return f"arguments that are no tensors differ, or their structure does: {before} became {now}"
         if mode != old_mode:
             changes = [
                 f"{name} was {old}, and is {new}" for name, old, new in zip(_MODES, old_mode, mode) if old != new

@@ -38,7 +38,7 @@ class Program:
         self.host_steps = trace.host_steps
         self._phases, self._number_names = trace.phases, trace.number_names
         self._module_guards = list(trace.module_guards.values())
-        self.kind = (structure.text(), structure.types, modes.state())
+        self.kind = (structure.parts, structure.types, modes.state())
 
     def release(self) -> None:
         """Drops what the core has taken over: the cycle collector does not look into it here."""

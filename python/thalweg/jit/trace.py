@@ -389,7 +389,7 @@ def is_simple(value: Any) -> bool:
 
 def counts_by_identity(value: Any) -> bool:
     """Whether another one in its place, however alike, would make another program."""
-    return isinstance(value, Tensor) or any(hasattr(type(value), name) for name in _STATEFUL)
+    return isinstance(value, Tensor) or any(hasattr(type(value), name) for name in (*_STATEFUL, "manual_seed"))
 
 
 def _text_of(value: Any) -> Any:

@@ -1,8 +1,10 @@
 """Arguments of compiled functions: which values are numbers of the program, which are constants, what is held."""
 
+import copy
 import dataclasses
 import gc
 import math
+import pickle
 import threading
 import weakref
 
@@ -287,6 +289,29 @@ def test_other_objects_under_the_same_name_are_noticed():
     assert static(x).tolist() == [[1, 1]]
     module.plain = tw.zeros(2)
     assert static(x).tolist() == [[0, 0]]
+
+
+@tw.jit
+def at_module_level(x):
+    return x + 1
+
+
+def test_compiled_functions_are_copied_and_pickled():
+    class Holder:
+        def __init__(self):
+            self.weight = tw.ones(2)
+            self.run = tw.jit(self.scale, static_argnames="n")
+
+        def scale(self, x, n):
+            return x * self.weight * n
+
+    holder = Holder()
+    holder.run(tw.ones(2), 2)
+    other = copy.deepcopy(holder)
+    other.weight.fill_(5)
+    assert other.run(tw.ones(2), 2).tolist() == [10, 10] and holder.run(tw.ones(2), 2).tolist() == [2, 2]
+    assert other.run(tw.ones(2), 3).tolist() == [15, 15] and other.run.trace_count == 2
+    assert pickle.loads(pickle.dumps(at_module_level)) is at_module_level
 
 
 def test_compiled_functions_inside_others():

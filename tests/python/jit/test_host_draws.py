@@ -87,3 +87,53 @@ def test_other_threads_draw_while_one_traces():
     f(tw.ones(1))
     thread.join()
     assert type(values[0]) is float
+
+
+def test_a_generator_of_ones_own():
+    def make(compiled):
+        generator = tw.Generator().manual_seed(7)
+
+        def f(x):
+            noise = tw.rand(3, generator=generator) + tw.randn(3, generator=generator)
+            return x * noise + tw.empty(3).uniform_(-1, 1, generator=generator)
+
+        run = tw.jit(f) if compiled else f
+        results = [run(tw.ones(3)).tolist() for _ in range(4)]
+        other, generator = generator, tw.Generator().manual_seed(1)
+        return results, run(tw.ones(3)).tolist(), other.get_state().tolist(), tw.rand(1).tolist()
+
+    tw.manual_seed(0)
+    expected = make(False)
+    tw.manual_seed(0)
+    assert make(True) == expected
+
+
+def test_gradients_through_numbers_of_a_generator():
+    generators = [tw.Generator().manual_seed(7) for _ in range(2)]
+    weights = [tw.ones(4, requires_grad=True) for _ in range(2)]
+
+    def make(weight, generator):
+        return lambda x: (x * weight * tw.rand(4, generator=generator)).sum()
+
+    functions = [make(weights[0], generators[0]), tw.jit(make(weights[1], generators[1]))]
+    for _ in range(3):
+        for function in functions:
+            function(tw.ones(4)).backward()
+        assert weights[0].grad.tolist() == weights[1].grad.tolist()
+
+
+def test_generators_as_arguments_and_what_is_refused():
+    static = tw.jit(lambda x, generator: x + tw.rand(2, generator=generator))
+    for seed in (1, 2, 1):
+        generators = [tw.Generator().manual_seed(seed) for _ in range(2)]
+        eager = tw.ones(2) + tw.rand(2, generator=generators[0])
+        assert static(tw.ones(2), generators[1]).tolist() == eager.tolist()
+    generator = tw.Generator()
+    with pytest.raises(NotImplementedError, match="second"):
+        tw.jit(lambda: tw.rand(1, generator=generator) + tw.rand(1))()
+    state = tw.get_rng_state()
+    for seeds in (lambda: tw.manual_seed(1), lambda: generator.manual_seed(1), lambda: tw.set_rng_state(state)):
+        with pytest.raises(RuntimeError, match="cannot seed a generator"):
+            tw.jit(seeds)()
+    with pytest.raises(RuntimeError, match="not known in a traced function"):
+        tw.jit(tw.get_rng_state)()
