@@ -14,7 +14,8 @@ class Number:
     """A number whose value may differ from call to call; arithmetic on it makes an expression.
 
     What needs the value itself (a comparison, an index, a function of the math module) gets that of the trace, and the
-    trace is used again only while the outcome stays the same.
+    trace is used again only while the outcome stays the same. Text is that of the trace, without a guard: it is mostly
+    printed.
 
     Args:
         trace: the Trace that it belongs to.
@@ -102,6 +103,9 @@ class Number:
 
     def __repr__(self) -> str:
         return f"Number({self.value!r})"
+
+    def __str__(self) -> str:
+        return str(self.value)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
