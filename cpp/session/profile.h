@@ -18,13 +18,13 @@ namespace tw::session {
 
 // What an event was, shared by those that are alike.
 struct ProfileLabel {
-  std::string kind;  // "op", "launch", "actor", or that of a range
-  std::string name;
-  std::string module, origin;  // the module's path and the user's line
-  std::string program;         // of launches and actors: the plan's name
-  std::string stream;          // and the stream's kind and number
-  std::string shapes;          // of ops, where they are asked for
-  int64_t bytes = 0;           // read and written
+  std::string kind = "";  // "op", "launch", "actor", or that of a range
+  std::string name = "";
+  std::string module = "", origin = "";  // the module's path and the user's line
+  std::string program = "";              // of launches and actors: the plan's name
+  std::string stream = "";               // and the stream's kind and number
+  std::string shapes = "";               // of ops, where they are asked for
+  int64_t bytes = 0;                     // read and written
 };
 
 struct ProfileEvent {

@@ -78,9 +78,9 @@ class Program {
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
   std::vector<size_t> variable_bytes_;
+  std::vector<Dims> input_strides_, output_strides_;
   std::vector<eager::Bound> bound_;
   std::vector<bool> assigned_;  // of the variables
-  std::vector<Dims> input_strides_, output_strides_;
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;
   std::unique_ptr<runtime::Executable> executable_;
