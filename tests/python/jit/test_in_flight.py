@@ -60,13 +60,15 @@ def test_a_call_returns_before_the_step_has_run():
     expected = f(x)
     compiled(x)
     tw.synchronize()
-    begin = time.perf_counter()
-    y = compiled(x)
-    called = time.perf_counter() - begin
-    value = y.numpy()
-    ran = time.perf_counter() - begin
-    assert called < ran / 2
-    np.testing.assert_allclose(value, expected.numpy(), rtol=1e-5)
+    shares = []
+    for _ in range(5):  # the machine may have other work in between
+        begin = time.perf_counter()
+        y = compiled(x)
+        called = time.perf_counter() - begin
+        value = y.numpy()
+        shares.append(called / (time.perf_counter() - begin))
+        np.testing.assert_allclose(value, expected.numpy(), rtol=1e-5)
+    assert min(shares) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ class Lookup:
     def __init__(self):
         self.runs = tw.zeros(())
         table = tw.arange(4.0)
-        self.compiled = tw.jit(self._run, asynchronous=True)
+        self.compiled = tw.jit(self._run, asynchronous=True, steps_in_flight=4)
         self._table = table
 
     def _run(self, i):
@@ -203,14 +205,17 @@ def test_steps_in_flight_after_a_failure_do_not_run():
     slow(x)
     lookup = Lookup()
     lookup(0)
-    lookup.compiled._steps_in_flight
     tw.synchronize()
     before = lookup.runs.item()
     slow(x)  # keeps the thread busy while the next one is called
     bad = lookup(9)
+    with pytest.raises(IndexError):  # by reading, or by the call where the failure is there already
+        lookup(0).item()
     with pytest.raises(IndexError):
         bad.item()
+    tw.synchronize()
     assert lookup.runs.item() == before
+    assert lookup(0).item() == 0
 
 
 def test_a_variable_tells_a_failure_once_and_is_as_it_was():
@@ -227,9 +232,12 @@ def test_at_most_so_many_steps_are_in_flight():
     compiled = tw.jit(f, asynchronous=True, steps_in_flight=1)
     compiled(x)
     tw.synchronize()
-    begin = time.perf_counter()
-    compiled(x).numpy()
-    one = time.perf_counter() - begin
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        compiled(x).numpy()
+        times.append(time.perf_counter() - begin)
+    one = min(times)
     begin = time.perf_counter()
     for _ in range(6):
         compiled(x)
