@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from thalweg.io.files import replacing
@@ -26,12 +27,35 @@ def write(path: str | os.PathLike, events: Iterable[ProfileEvent], threads: list
     used = sorted({event.thread for event in events})
     found: list[dict[str, Any]] = [_name("process_name", process, 0, "thalweg")]
     found += [_name("thread_name", process, thread, threads[thread]) for thread in used]
-    found += [_entry(event, process) for event in events]
+    found += [_entry(event, process) for event in [*_module_spans(events), *events]]
     text = json.dumps({"traceEvents": found, "displayTimeUnit": "ms"}, ensure_ascii=False)
     with replacing(path) as temporary:
         data = text.encode()
         with open(temporary, "wb") as file:
             file.write(gzip.compress(data) if os.fspath(path).endswith(".gz") else data)
+
+
+def _module_spans(events: list[ProfileEvent]) -> list[ProfileEvent]:
+    """A static program calls no modules: the launches of one that follow each other are put into a span of its name."""
+    firings: dict[int, list[ProfileEvent]] = {}
+    for event in events:
+        if event.kind == "launch":
+            firings.setdefault(id(event.parent), []).append(event)
+    spans: list[ProfileEvent] = []
+    for launches in firings.values():
+        open_: list[ProfileEvent] = []
+        for launch in launches:
+            parts = launch.module.split(".") if launch.module else []
+            paths = [".".join(parts[: i + 1]) for i in range(len(parts))]
+            while open_ and [span.name for span in open_] != paths[: len(open_)]:
+                open_.pop()
+            for path in paths[len(open_) :]:
+                span = replace(launch, name=path, kind="module", origin="", shapes="", bytes=0, duration=0.0)
+                spans.append(span)
+                open_.append(span)
+            for span in open_:
+                span.duration = launch.end - span.start
+    return spans
 
 
 def _name(what: str, process: int, thread: int, name: str) -> dict[str, Any]:

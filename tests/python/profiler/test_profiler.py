@@ -3,6 +3,7 @@
 import gzip
 import inspect
 import json
+import re
 import threading
 import time
 
@@ -236,7 +237,8 @@ def test_chrome_traces_hold_what_ran(tmp_path):
     spans = [entry for entry in entries if entry["ph"] == "X"]
     names = {entry["tid"]: entry["args"]["name"] for entry in entries if entry["name"] == "thread_name"}
     assert {entry["tid"] for entry in spans} == names.keys()
-    assert len(spans) == len(prof.events())
+    modules = [entry for entry in spans if entry["cat"] == "module" and "program" in entry["args"]]
+    assert len(spans) - len(modules) == len(prof.events())
     launches = [entry for entry in spans if entry["cat"] == "launch"]
     assert [entry["name"] for entry in launches] == [launch.op for launch in step.plan().launches] * 3
     assert {entry["args"].get("module", "") for entry in launches} == {one.module for one in step.plan().launches}
@@ -246,6 +248,13 @@ def test_chrome_traces_hold_what_ran(tmp_path):
     for entry in launches:  # each inside one firing
         around = [one for one in firings if one["ts"] <= entry["ts"] + 2e-3]
         assert entry["ts"] + entry["dur"] <= around[-1]["ts"] + around[-1]["dur"] + 5e-3
+    for entry in launches:  # and inside a span of each module around it
+        path, around = entry["args"].get("module", ""), []
+        for one in modules:
+            if one["ts"] <= entry["ts"] and entry["ts"] + entry["dur"] <= one["ts"] + one["dur"] + 2e-3:
+                around.append(one["name"])
+        assert around == [path[: end.start()] for end in re.finditer(r"\.|$", path) if path]
+    assert {entry["name"] for entry in modules} == {"Sequential", "Sequential.0", "Sequential.1", "Sequential.2"}
     outer = [event for event in prof.events() if event.parent is None]
     assert sum(event.duration for event in outer) <= seconds * 1e6
 

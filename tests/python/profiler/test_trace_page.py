@@ -51,7 +51,7 @@ def test_show_draws_a_trace(tmp_path, capsys, name):
     prof, step = trace(tmp_path, name)
     page = tmp_path / "run.html"
     assert main(["show", str(tmp_path / name), "-o", str(page)]) == 0
-    assert f"{len(prof.events())} events" in capsys.readouterr().out
+    assert re.search(r"html: (\d+) events", capsys.readouterr().out)[1] == str(len(prof.events()) + 3)  # and modules
     data = page_data(page.read_text())
     ops = [data["texts"][op] for op in data["launches"]["op"]]
     assert ops == ["full"] + [launch.op for launch in step.plan().launches] + ["full", "exp"]
