@@ -355,6 +355,17 @@ bool Structure::alive() const {
   });
 }
 
+std::vector<pb::object> Structure::weak_references(const pb::object& callback) const {
+  std::vector<pb::object> result;
+  for (const Node& node : nodes_) {
+    if (node.kind != Kind::kObject) continue;
+    PyObject* reference = PyWeakref_NewRef(PyWeakref_GetObject(node.object.ptr()), callback.ptr());
+    if (!reference) throw pb::error_already_set();
+    result.push_back(pb::reinterpret_steal<pb::object>(reference));
+  }
+  return result;
+}
+
 std::vector<std::string> Structure::parts() const {
   const char* names[] = {"tensor", "int",   "float", "formula", "value", "object",
                          "tuple",  "tuple", "list",  "dict",    "record"};
@@ -394,6 +405,7 @@ void bind_structure(pb::module_& m) {
            })
       .def("forget", &Structure::forget)
       .def_property_readonly("parts", &Structure::parts)
+      .def("weak_references", &Structure::weak_references, pb::arg("callback"))
       .def_property_readonly("tensors", &Structure::tensors)
       .def_property_readonly("numbers", &Structure::numbers)
       .def_property_readonly("formulas", &Structure::formulas)

@@ -67,6 +67,8 @@ class Structure {
 
   // False when an object that is held weakly is gone.
   bool alive() const;
+  // To the objects that are held weakly, with a callback for their end.
+  std::vector<pybind11::object> weak_references(const pybind11::object& callback) const;
   // In words, one for each node; without types of tensors and values of numbers.
   std::vector<std::string> parts() const;
   int traverse(visitproc visit, void* arg) const;

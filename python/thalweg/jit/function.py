@@ -8,6 +8,7 @@ import inspect
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
@@ -34,6 +35,17 @@ class _EntangledError(Exception):
     """A trace has to be made again: see Compiled._trace_until_apart."""
 
 
+def _dropper(function: weakref.ref) -> Callable[[Any], None]:
+    """Called when an argument that programs were made for is gone: drops them."""
+
+    def drop(_: Any) -> None:
+        compiled = function()
+        if compiled is not None:
+            compiled._keep(compiled._programs())
+
+    return drop
+
+
 class Compiled(_native.CallPath):
     """A function that is traced when it is called with arguments of a new kind, and run as a static program.
 
@@ -56,7 +68,7 @@ class Compiled(_native.CallPath):
         self._name = str(name or getattr(function, "__name__", type(function).__name__))
         self._static_nums, self._static_names = _static_arguments(function, static_argnums, static_argnames)
         self._steps_in_flight = steps_in_flight  # 0: a call returns when the step has run
-        self._varying: list[tuple[Any, Any]] = []  # (container, key) of numbers outside that have changed
+        self._varying: set[tuple[int, Any]] = set()  # (id of container, key) of numbers outside that have changed
         self._reasons: list[str] = []  # of each trace
         self.trace_count = 0
         self.set_memory_budget(memory_budget)
@@ -104,6 +116,7 @@ class Compiled(_native.CallPath):
         keep = not (program.step.made_state or program.made_state)
         if keep:
             self._make_room()
+            program.watched = structure.weak_references(_dropper(weakref.ref(self)))
         else:
             self._reasons[-1] += "; it made state that later calls find, so the next call is traced too"
         return program, keep
@@ -225,7 +238,7 @@ class Compiled(_native.CallPath):
             if program.kind == (tree, tensors, mode):
                 reason, container, key, now = program.what_changed()
                 if container is not None and type(now) in (int, float):
-                    self._varying.append((container, key))
+                    self._varying.add((id(container), key))
                 return reason
         old_tree, old_tensors, old_mode = programs[0].kind
         if tree != old_tree:

@@ -34,6 +34,7 @@ class Program:
         ]
         self.callbacks = trace.has_callbacks
         self.made_state = trace.made_state
+        self.watched: list = []  # weak references to arguments; without them it is dropped
         self.has_modules = bool(trace.module_guards)
         self.host_steps = trace.host_steps
         self._phases, self._number_names = trace.phases, trace.number_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from thalweg._core import _native
@@ -30,10 +30,10 @@ class Trace:
     Args:
         name: of the function.
         arguments: its arguments that are numbers.
-        varying: (container, key) pairs of other values that are known to change: places too, if they are numbers.
+        varying: (id of container, key) pairs of other values that are known to change: places too, if they are numbers.
     """
 
-    def __init__(self, name: str, arguments: list | tuple = (), varying: list | tuple = ()) -> None:
+    def __init__(self, name: str, arguments: list | tuple = (), varying: Collection[tuple[int, Any]] = ()) -> None:
         self.tracer = _native.Tracer()
         self.tracer.set_name(name)
         self.numbers = [Number(self, f"r[{i}]", value) for i, value in enumerate(arguments)]
@@ -284,7 +284,7 @@ class Trace:
         return True
 
     def _varies(self, container: Any, key: Any) -> bool:
-        return any(known is container and key == other for known, other in self._varying)
+        return (id(container), key) in self._varying
 
     def lift_optimizer(self, optimizer: Any) -> None:
         """Lifts the options and the state of an optimizer, and guards that it keeps them where they are."""
@@ -370,7 +370,7 @@ class Trace:
             if id(child) in self.module_guards:
                 continue
             attributes = child.__dict__
-            varying = [key for container, key in self._varying if container is attributes and key in attributes]
+            varying = [key for key in attributes if (id(attributes), key) in self._varying]
             self.module_guards[id(child)] = ModuleGuard(child, name, skip=varying)
             for key in varying:
                 if type(attributes[key]) in (int, float):

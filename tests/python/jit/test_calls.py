@@ -129,6 +129,10 @@ def test_methods_have_programs_of_their_own_and_are_not_kept():
     assert gone() is None
     method = Scaler(5).scale
     assert method(tw.zeros(2)).tolist() == [5, 5]
+    weight = weakref.ref(b.weight)
+    del b, method
+    gc.collect()
+    assert weight() is None and Scaler.scale.programs() == []
 
 
 def test_a_method_of_a_module_and_a_graph_do_not_keep_it():
