@@ -14,6 +14,7 @@
 #include "eager/result_order.h"
 #include "eager/tracer.h"
 #include "eager/view_history.h"
+#include "ir/control.h"
 #include "ir/emitter.h"
 #include "ops/manifest.h"
 
@@ -99,7 +100,7 @@ void initialize() {
   for (const auto& def : ir::registry().all()) {
     g_kernels.push_back(table.find(def->name()));
     TW_CHECK(def->infer || def->expand, kInternal, def->name(), ": the op has no inference rule");
-    TW_CHECK(g_kernels.back() || def->expand || def->view, kInternal, def->name(),
+    TW_CHECK(g_kernels.back() || def->expand || def->view || ir::is_control(*def), kInternal, def->name(),
              ": the op has neither a kernel nor an expansion");
   }
 }

@@ -59,7 +59,8 @@ class PlaceOfForward {
 
 class Run {
  public:
-  explicit Run(BackwardOptions options) : options_(options), id_(++g_run) {}
+  explicit Run(BackwardOptions options, uint64_t first_sequence = 0)
+      : options_(options), first_sequence_(first_sequence), id_(++g_run) {}
   ~Run() {
     for (Entry& entry : entries_) {
       entry.node->run = entry.outer_run;
@@ -69,7 +70,7 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  void capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& roots);
+  void capture(const std::vector<Edge>& ends, const std::vector<Edge>& roots);
   void send(const Edge& edge, Tensor grad);
   void execute();
   std::vector<Tensor> captured;
@@ -78,6 +79,7 @@ class Run {
   Entry& entry_of(const Ref<Node>& node);
   void visit(Entry& entry);
   void watch(Entry& entry);
+  void keep(const Entry& entry);
   void run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads);
   bool add_to_part(Node& node, const std::vector<Tensor>& grads);
   bool may_overwrite(const Tensor& sum) const {
@@ -85,6 +87,7 @@ class Run {
            (sum->contiguous || is_dense(sum->sizes, sum->strides));
   }
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
+  bool is_end(const Node& node) const { return node.sequence < first_sequence_; }
   bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }
 
   struct Target {
@@ -93,6 +96,7 @@ class Run {
     size_t input;
   };
   BackwardOptions options_;
+  uint64_t first_sequence_;
   uint64_t id_;
   std::vector<Entry> entries_;
   std::vector<std::pair<uint64_t, int>> heap_;  // (sequence, entry)
@@ -101,11 +105,11 @@ class Run {
 };
 
 // Finds the nodes from which a target can be reached: depth first, iteratively (tapes are long).
-void Run::capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& roots) {
-  captured.resize(inputs.size());
+void Run::capture(const std::vector<Edge>& wanted, const std::vector<Edge>& roots) {
+  captured.resize(wanted.size());
   std::unordered_set<Node*> ends;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    Edge edge = gradient_edge(*inputs[i]);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    const Edge& edge = wanted[i];
     if (!edge.node) continue;
     targets_.push_back({edge.node.get(), edge.input_nr, i});
     ends.insert(edge.node.get());
@@ -121,13 +125,14 @@ void Run::capture(const std::vector<Tensor>& inputs, const std::vector<Edge>& ro
     if (root.node && seen.insert(root.node.get()).second) stack.push_back({root.node.get(), 0});
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      if (frame.next < frame.node->edges.size()) {
+      if (frame.next < frame.node->edges.size() && !is_end(*frame.node)) {
         Node* child = frame.node->edges[frame.next++].node.get();
         if (child && seen.insert(child).second) stack.push_back({child, 0});
         continue;
       }
       bool useful = ends.count(frame.node);
-      for (const Edge& edge : frame.node->edges) useful |= edge.node && useful_.count(edge.node.get());
+      if (!is_end(*frame.node))
+        for (const Edge& edge : frame.node->edges) useful |= edge.node && useful_.count(edge.node.get());
       if (useful) useful_.insert(frame.node);
       stack.pop_back();
     }
@@ -179,6 +184,10 @@ void Run::watch(Entry& entry) {
     TensorImpl* leaf = end->leaf();
     if (leaf && leaf->hooks && entry.grads[0]) leaf->hooks->on_grad(entry.grads[0]);
   }
+  keep(entry);
+}
+
+void Run::keep(const Entry& entry) {
   for (const Target& target : targets_)
     if (target.node == entry.node.get()) captured[target.input] = entry.grads[target.input_nr];
 }
@@ -212,6 +221,7 @@ bool Run::add_to_part(Node& node, const std::vector<Tensor>& grads) {
 void Run::visit(Entry& entry) {
   Ref<Node> node = entry.node;
   PlaceOfForward module(*node);
+  if (is_end(*node)) return keep(entry);
   watch(entry);
   bool leaf = node->sequence == 0;
   if (leaf && !options_.accumulate) return;
@@ -269,7 +279,9 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
   if (!inputs.empty()) {
     for (const Tensor& input : inputs)
       TW_CHECK(input->needs_grad(), kRuntime, "grad: one of the inputs does not require grad");
-    run.capture(inputs, roots);
+    std::vector<Edge> ends;
+    for (const Tensor& input : inputs) ends.push_back(gradient_edge(*input));
+    run.capture(ends, roots);
   }
   for (size_t i = 0; i < outputs.size(); i++)
     run.send(roots[i], seed_gradient(outputs[i], i < grads.size() ? grads[i] : Tensor(),
@@ -280,6 +292,17 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
       TW_CHECK(
           grad, kRuntime,
           "grad: one of the inputs was not used to compute the outputs; pass allow_unused=True to get None");
+  return std::move(run.captured);
+}
+
+std::vector<Tensor> gradients_between(const std::vector<Edge>& roots, const std::vector<Tensor>& grads,
+                                      const std::vector<Edge>& ends, uint64_t first_sequence) {
+  std::lock_guard lock(g_engine);
+  GradModeGuard mode(false);
+  Run run({.retain_graph = true, .accumulate = false}, first_sequence);
+  run.capture(ends, roots);
+  for (size_t i = 0; i < roots.size(); i++) run.send(roots[i], grads[i]);
+  run.execute();
   return std::move(run.captured);
 }
 

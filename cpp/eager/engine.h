@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "eager/node.h"
 #include "eager/tensor.h"
 
 namespace tw::eager {
@@ -23,5 +24,10 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
 // What backward() on this thread multiplies the gradients by that it starts from; gradients that are not
 // accumulated in .grad are left alone. Returns what it was: 1 at first.
 double set_gradient_scale(double scale);
+
+// Gradients at `ends` of what `roots` lead to, weighed by `grads` (null: nothing flows in). Nodes with a
+// lower number than `first_sequence`, leaves among them, are not run: the ends lie there. Keeps the tape.
+std::vector<Tensor> gradients_between(const std::vector<Edge>& roots, const std::vector<Tensor>& grads,
+                                      const std::vector<Edge>& ends, uint64_t first_sequence);
 
 }  // namespace tw::eager

@@ -63,7 +63,7 @@ IntList inverse(const IntList& order) {
 
 void SymbolicMemory::define(const ir::Geometry& geometry, ir::Value value) {
   DType dtype = value->dtype;
-  windows_.push_back({geometry, dtype, std::move(value), version_, -1, nullptr, nullptr, graph_.place});
+  windows_.push_back({geometry, dtype, std::move(value), version_, -1, nullptr, nullptr, (*graph_)->place});
 }
 
 ir::GraphRef SymbolicMemory::define_leaf(const ir::Geometry& geometry, DType dtype) {
@@ -77,6 +77,10 @@ ir::GraphRef SymbolicMemory::define_leaf(const ir::Geometry& geometry, DType dty
   return value;
 }
 
+void SymbolicMemory::forget_windows() {
+  for (size_t i = 1; i < windows_.size(); i++) windows_[i].version = -1;
+}
+
 int SymbolicMemory::find(const ir::Geometry& geometry, DType dtype) const {
   for (size_t i = 0; i < windows_.size(); i++)
     if (windows_[i].dtype == dtype && same(windows_[i].geometry, geometry)) return static_cast<int>(i);
@@ -86,7 +90,7 @@ int SymbolicMemory::find(const ir::Geometry& geometry, DType dtype) const {
 int SymbolicMemory::add_view(int parent, const ir::OpDef& def, const void* attrs,
                              const ir::Geometry& geometry, DType dtype) {
   windows_.push_back({geometry, dtype, nullptr, -1, parent, &def,
-                      std::make_unique<ir::AttrBox>(def.attr_type, attrs), graph_.place});
+                      std::make_shared<const ir::AttrBox>(def.attr_type, attrs), (*graph_)->place});
   return static_cast<int>(windows_.size()) - 1;
 }
 
@@ -133,7 +137,7 @@ const ir::Value& SymbolicMemory::refresh(int index) {
   if (windows_[index].version != version_) {
     ir::Value parent = refresh(windows_[index].parent);
     Window& window = windows_[index];
-    ir::Node& node = graph_.append(*window.def, std::span(&parent, 1), {}, window.attrs->get());
+    ir::Node& node = (*graph_)->append(*window.def, std::span(&parent, 1), {}, window.attrs->get());
     node.module = window.place.module;
     node.origin = window.place.origin;
     window.value = node.outputs[0];
@@ -151,7 +155,7 @@ void SymbolicMemory::write(const ir::Geometry& geometry, DType dtype, ir::Value 
   if (index != 0) {
     TW_CHECK(dtype == windows_[0].dtype, kNotImplemented, "a traced function: writing to a view of dtype ",
              dtype, " of memory of dtype ", windows_[0].dtype);
-    Emitting emitting(graph_);
+    Emitting emitting(**graph_);
     ir::Value whole = refresh(0);
     const ir::Geometry& base = windows_[0].geometry;
     if (row_major(base) && covers(geometry, numel(base.sizes))) {

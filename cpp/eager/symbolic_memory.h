@@ -16,10 +16,14 @@ namespace tw::eager {
 
 class SymbolicMemory {
  public:
-  explicit SymbolicMemory(ir::Graph& graph) : graph_(graph) {}
+  // Ops are recorded in the graph that the pointer leads to then; it outlives the memory.
+  explicit SymbolicMemory(ir::Graph* const* graph) : graph_(graph) {}
 
   bool empty() const { return windows_.empty(); }
   bool written() const { return version_ > 0; }
+  int version() const { return version_; }
+  // Forgets the values of all windows but the first: what reads them derives them anew, in the graph at hand.
+  void forget_windows();
   // The first window, which reaches every element that a later one may.
   void define(const ir::Geometry& geometry, ir::Value value);
   // The same for a dense tensor of the outside; the value returned has its dims in the order of memory.
@@ -42,7 +46,7 @@ class SymbolicMemory {
     int version;
     int parent;  // -1 for the first
     const ir::OpDef* def;
-    std::unique_ptr<ir::AttrBox> attrs;
+    std::shared_ptr<const ir::AttrBox> attrs;
     ir::Place place;  // where the view was made
   };
   int find(const ir::Geometry& geometry, DType dtype) const;
@@ -52,7 +56,7 @@ class SymbolicMemory {
   int add_view(int parent, const ir::OpDef& def, const void* attrs, const ir::Geometry& geometry,
                DType dtype);
 
-  ir::Graph& graph_;
+  ir::Graph* const* graph_;
   std::vector<Window> windows_;
   int version_ = 0;
 };

@@ -25,7 +25,7 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
 }  // namespace
 
 Tracer::Tracer(std::unique_ptr<OriginSource> origins)
-    : graph_(std::make_unique<ir::Graph>()), origins_(std::move(origins)) {}
+    : graph_(std::make_unique<ir::Graph>()), at_(graph_.get()), origins_(std::move(origins)) {}
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
@@ -40,7 +40,7 @@ Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
   tensor->requires_grad = like.requires_grad || like.grad_fn;
   tensor->inference = like.inference;
   tensor->storage->read_only = like.storage->read_only;
-  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  auto memory = std::make_unique<SymbolicMemory>(&at_);
   ir::GraphRef value = ir::make_graph_value(like.dtype, like.sizes);
   memory->define(geometry, value);
   memories_[tensor->storage.get()] = std::move(memory);
@@ -146,7 +146,7 @@ int Tracer::add_number(const std::string& name) {
 Tensor Tracer::number_operand(int number, const Scalar& now) {
   find_line();
   DType dtype = now.kind() == DTypeKind::kInt ? DType::kInt64 : DType::kFloat64;
-  ir::Node& node = append_number(*graph_, now, dtype);
+  ir::Node& node = append_number(*at_, now, dtype);
   node.lifted.push_back({1, -1, number});
   Tensor tensor = empty({}, dtype);
   bind_output(*tensor, node.outputs[0]);
@@ -156,6 +156,7 @@ Tensor Tracer::number_operand(int number, const Scalar& now) {
 
 Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
   made_.push_back(make_ref<Storage>(device, size_bytes, Storage::Symbolic()));
+  if (!scopes_.empty()) region_of_[made_.back().get()] = scopes_.back().id;
   return made_.back();
 }
 
@@ -165,14 +166,14 @@ PhiloxKey Tracer::next_draw(Generator& generator) {
   if (!generator_) generator_ = Ref<Generator>(&generator);
   TW_CHECK(generator_.get() == &generator, kNotImplemented,
            "a traced function: random numbers of one generator are wanted, got a second one");
-  return {0, static_cast<uint64_t>(graph_->draws++)};
+  return {0, static_cast<uint64_t>(at_->draws++)};
 }
 
 SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
   auto at = memories_.find(tensor.storage.get());
   if (at == memories_.end()) {
-    if (!tensor.storage->symbolic()) return capture(tensor);
-    at = memories_.emplace(tensor.storage.get(), std::make_unique<SymbolicMemory>(*graph_)).first;
+    if (!tensor.storage->symbolic()) return touch(tensor.storage, capture(tensor));
+    at = memories_.emplace(tensor.storage.get(), std::make_unique<SymbolicMemory>(&at_)).first;
   }
   SymbolicMemory& memory = *at->second;
   if (memory.empty()) {  // read before it was written: tw.empty()
@@ -181,16 +182,18 @@ SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
     ir::write_attr(full.schema.params[0].field, attrs.get(), tensor.sizes, "full", "size");
     ir::write_attr(full.schema.params[1].field, attrs.get(), Scalar(0), "full", "fill_value");
     ir::write_attr(full.schema.params[2].field, attrs.get(), tensor.dtype, "full", "dtype");
-    memory.define(tensor.geometry(), graph_->append(full, {}, {}, attrs.get()).outputs[0]);
+    size_t depth = depth_of(*tensor.storage);
+    ir::Graph& graph = depth == 0 ? *graph_ : *scopes_[depth - 1].graph;
+    memory.define(tensor.geometry(), graph.append(full, {}, {}, attrs.get()).outputs[0]);
   }
-  return memory;
+  return touch(tensor.storage, memory);
 }
 
 // A tensor of the outside. The variable is its memory: in the order in which the dims lie there; as a vector
 // where the tensor is a window on larger memory.
 SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
   bool constant = host_filled_.count(tensor.storage.get());
-  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
   ir::Geometry geometry = tensor.geometry();
   bool whole = geometry.offset == 0 && tensor.count() == count && is_dense(geometry.sizes, geometry.strides);
@@ -204,11 +207,12 @@ SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
 }
 
 ir::Value Tracer::literal(const Scalar& value, DType dtype) {
-  if (value.kind() == DTypeKind::kComplex) return append_number(*graph_, value, dtype).outputs[0];
+  if (value.kind() == DTypeKind::kComplex) return append_number(*at_, value, dtype).outputs[0];
   uint64_t bits = value.is_integral() ? static_cast<uint64_t>(value.to_int())
                                       : std::bit_cast<uint64_t>(value.to_double());
-  ir::Value& known = literals_[{dtype, {bits, value.is_integral()}}];
-  if (!known) known = append_number(*graph_, value, dtype).outputs[0];
+  auto& literals = scopes_.empty() ? literals_ : scopes_.back().literals;
+  ir::Value& known = literals[{dtype, {bits, value.is_integral()}}];
+  if (!known) known = append_number(*at_, value, dtype).outputs[0];
   return known;
 }
 
@@ -219,7 +223,7 @@ ir::Value Tracer::as_dtype(TensorImpl& number, DType dtype) {
   static const ir::OpDef& cast = ir::registry().get("cast");
   ir::AttrBox attrs(cast.attr_type, cast.defaults());
   ir::write_attr(cast.schema.params[1].field, attrs.get(), dtype, "cast", "dtype");
-  return graph_->append(cast, {&value, 1}, {}, attrs.get()).outputs[0];
+  return at_->append(cast, {&value, 1}, {}, attrs.get()).outputs[0];
 }
 
 ir::Value Tracer::value_of(TensorImpl& tensor) {
@@ -229,6 +233,7 @@ ir::Value Tracer::value_of(TensorImpl& tensor) {
 
 void Tracer::find_line() {
   if (origins_ && !line_fixed_) graph_->place.origin = origins_->here(graph_->strings);
+  at_->place = graph_->place;
 }
 
 void Tracer::remember_place(uint64_t sequence) {
@@ -242,20 +247,25 @@ Tracer::Position Tracer::enter_backward(uint64_t sequence) {
   if (known != node_places_.end()) {
     graph_->place = known->second;
     line_fixed_ = known->second.origin != 0;
+    at_->place = graph_->place;
   }
   return before;
 }
 
 void Tracer::leave_backward(const Position& before) {
-  graph_->place = before.place;
+  graph_->place = at_->place = before.place;
   line_fixed_ = before.fixed;
 }
 
 void Tracer::bind_output(TensorImpl& tensor, ir::Value value) {
   auto at = memories_.find(tensor.storage.get());
-  bool fresh = tensor.storage->symbolic() && (at == memories_.end() || at->second->empty());
-  if (!fresh) return memory_of(tensor).write(tensor.geometry(), tensor.dtype, std::move(value));
-  auto memory = std::make_unique<SymbolicMemory>(*graph_);
+  bool fresh = tensor.storage->symbolic() && (at == memories_.end() || at->second->empty()) &&
+               depth_of(*tensor.storage) == scopes_.size();
+  if (!fresh) {
+    note_write(tensor);
+    return memory_of(tensor).write(tensor.geometry(), tensor.dtype, std::move(value));
+  }
+  auto memory = std::make_unique<SymbolicMemory>(&at_);
   memory->define(tensor.geometry(), std::move(value));
   memories_[tensor.storage.get()] = std::move(memory);
 }
@@ -279,12 +289,13 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
                      : as_input ? as_read_now(as_dtype(tensor_of(input), dtype()))
                                 : as_read_now(value_of(tensor_of(input))));
   }
-  ir::Node& node = graph_->append(def, {values.data(), values.size()}, starts, attrs);
+  ir::Node& node = at_->append(def, {values.data(), values.size()}, starts, attrs);
   if (&def == lifted_op_) node.lifted = std::exchange(lifted_, {});
   size_t count = outputs.size();
   for (size_t i = 0; i < count; i++) bind_output(*outputs[i], node.outputs[i]);
   for (int i : ir::mutated_inputs(node)) {
     TensorImpl& written = tensor_of(inputs[i]);
+    note_write(written);
     memory_of(written).write(written.geometry(), written.dtype, node.outputs[count++]);
   }
 }
@@ -305,6 +316,14 @@ void Tracer::touch_grad(TensorImpl& leaf, bool read) {
 }
 
 void Tracer::begin_again(int64_t first_draw) {
+  TW_CHECK(
+      !in_region(), kNotImplemented,
+      "checkpoint: inside of a branch or a loop body of a traced function nothing is computed again; put the "
+      "checkpoint around the control flow, or leave it out");
+  TW_CHECK(
+      !draws_in_regions || graph_->draws == first_draw, kNotImplemented,
+      "checkpoint: a branch or a loop body of the traced function draws random numbers, so that those of the "
+      "checkpoint cannot be drawn again; pass preserve_rng_state=False or leave it out");
   ir::Value now;
   if (gradient) now = value_of(*gradient);
   for (size_t i = graph_->nodes.size(); !now && i-- > 0;)
@@ -395,6 +414,7 @@ int Tracer::input_of(const TensorImpl& tensor) const {
 ir::Value Tracer::whole_of(const Storage& storage) {
   auto at = memories_.find(&storage);
   if (at == memories_.end() || at->second->empty()) return nullptr;
+  depth_of(storage);  // throws
   return at->second->read_flat();
 }
 

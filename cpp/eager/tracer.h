@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "eager/generator.h"
+#include "eager/node.h"
 #include "eager/symbolic_memory.h"
 #include "eager/tensor.h"
 
@@ -23,6 +24,24 @@ struct GradChange {
   Tensor before;      // .grad when the trace began
   bool read = false;  // the program saw whether there was one
   Tensor after;       // null: none
+};
+
+// A part of a trace with a graph of its own, which reads the values around it as if they were its own; see
+// control.h for what becomes of it. What it does to tensors of the outside is undone when it ends.
+struct TracedRegion {
+  struct Write {  // to a storage of the outside
+    Ref<Storage> storage;
+    ir::Value before, after;  // of the whole, around and in the region
+  };
+  std::unique_ptr<ir::Graph> graph;
+  uint64_t id = 0;
+  struct History {  // of a tensor of the outside that it wrote to: what its tape ended with
+    Tensor base;
+    Edge after;
+  };
+  std::vector<ir::Value> results;
+  std::vector<Write> writes;
+  std::vector<History> histories;
 };
 
 // A variable that is the memory of an argument: bound in every run.
@@ -82,7 +101,10 @@ class Tracer {
     lifted_ = std::move(lifted);
   }
   // The path of the module that runs: nodes are recorded under it, and under the user's line.
-  void set_module(const std::string& path) { graph_->place.module = graph_->strings.intern(path); }
+  void set_module(const std::string& path) {
+    graph_->place.module = graph_->strings.intern(path);
+    at_->place = graph_->place;
+  }
   const std::string& module() const { return graph_->strings[graph_->place.module]; }
   // Of a node of the tape: ops of its backward are recorded under the place of its forward.
   struct Position {
@@ -105,6 +127,24 @@ class Tracer {
   // what was there before through `after` the current gradient, so that it stays a computation of its own.
   void begin_again(int64_t first_draw);
   void end_again();
+
+  // ---- regions
+  // With `differentiates`, the number of a region that has ended, its tensors may be read.
+  void begin_region(const std::string& name, uint64_t differentiates = 0);
+  // A tensor that stands for an input of the region that has begun.
+  Tensor add_region_input(const std::string& name, DType dtype, const Dims& sizes);
+  TracedRegion end_region(std::span<const Tensor> results);
+  // The same where the region failed: as if it had not begun.
+  void drop_region();
+  bool in_region() const { return !scopes_.empty(); }
+  bool draws_in_regions = false;  // how many, is known when the program has run
+  // The graph that is recorded into: a region's, or graph().
+  ir::Graph& innermost() { return *at_; }
+  // Writes the whole of a storage, as a region did.
+  void write_whole(const Ref<Storage>& storage, ir::Value value);
+  ir::Value read_whole(const Ref<Storage>& storage);
+  // A tensor of the outside that holds a value.
+  Tensor tensor_for(const ir::Value& value);
 
   // ---- at the end
   ir::Value value_of(TensorImpl& tensor);
@@ -131,10 +171,22 @@ class Tracer {
   const TensorImpl& input(int input) const { return *inputs_[input].tensor; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
   const Dims& input_strides(int input) const { return inputs_[input].tensor->strides; }
-  // What a storage holds at the end, in the order of memory; null where nothing was ever written.
+  // What a storage holds at the end, in the order of memory; null where nothing was ever written. Throws
+  // kRuntime for one that was made in a region.
   ir::Value whole_of(const Storage& storage);
 
  private:
+  struct Region {
+    uint64_t id, differentiates;
+    std::unique_ptr<ir::Graph> graph;
+    // What storages of the outside held when the region first touched them.
+    std::unordered_map<const Storage*, std::pair<Ref<Storage>, SymbolicMemory>> before;
+    std::vector<const Storage*> touched;  // the same, in order
+    // Tensors of the outside that it wrote to, with the end of their tape before.
+    std::vector<std::pair<Tensor, Edge>> written;
+    std::vector<std::pair<Tensor, Tensor>> grads;  // (leaf, .grad when it began)
+    std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals;
+  };
   struct Input {
     Tensor tensor;         // what the function gets
     Ref<Storage> storage;  // of the argument; null for one of the trace
@@ -148,6 +200,11 @@ class Tracer {
   void find_line();
   SymbolicMemory& memory_of(TensorImpl& tensor);
   SymbolicMemory& capture(TensorImpl& tensor);
+  SymbolicMemory& touch(const Ref<Storage>& storage, SymbolicMemory& memory);
+  size_t depth_of(const Storage& storage) const;
+  void note_write(TensorImpl& tensor);
+  void check_grads(const Region& region) const;
+  void restore(Region& region);
   ir::Value literal(const Scalar& value, DType dtype);
   ir::Value as_dtype(TensorImpl& number, DType dtype);
   void bind_output(TensorImpl& tensor, ir::Value value);
@@ -162,6 +219,10 @@ class Tracer {
   };
 
   std::unique_ptr<ir::Graph> graph_;
+  ir::Graph* at_;
+  std::vector<Region> scopes_;  // that have begun and not ended, the outermost first
+  uint64_t region_count_ = 0;
+  std::unordered_map<const Storage*, uint64_t> region_of_;  // of storages that were made in one
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
   std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
   std::vector<Input> inputs_;

@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include "base/philox.h"
+#include "ir/control.h"
 
 namespace tw::ir {
 
@@ -12,6 +13,9 @@ PhiloxKey* key_of(Node& node) {
 }
 
 }  // namespace
+
+Node::Node(const OpDef& op, const void* attributes) : def(&op), attrs(op.attr_type, attributes) {}
+Node::~Node() = default;
 
 GraphRef make_graph_value(DType dtype, const Dims& sizes) {
   auto value = make_ref<GraphValue>();
@@ -29,11 +33,21 @@ int StringTable::intern(const std::string& text) {
 
 Node& Graph::append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
                     const void* attrs) {
+  return append(def, inputs, starts, attrs, {});
+}
+
+Node& Graph::append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
+                    const void* attrs, std::vector<std::unique_ptr<Graph>> regions) {
   auto node = std::make_unique<Node>(def, attrs);
   node->module = place.module;
   node->origin = place.origin;
   node->inputs.append(inputs.begin(), inputs.end());
   node->starts.append(starts.begin(), starts.end());
+  node->regions = std::move(regions);
+  return add(std::move(node));
+}
+
+Node& Graph::add(std::unique_ptr<Node> node) {
   for (const Meta& meta : infer_outputs(*node)) {
     GraphRef value = make_graph_value(meta.dtype, meta.sizes);
     value->node = node.get();
@@ -74,6 +88,7 @@ void check_sizes(DType dtype, const Dims& sizes) {
 
 SmallVector<Meta, 2> infer_outputs(const Node& node) {
   static_assert(sizeof(Value) == sizeof(const ValueImpl*));
+  if (is_control(*node.def)) return infer_control(node);
   InferContext context;
   context.op = node.def->name();
   context.inputs = {reinterpret_cast<const ValueImpl* const*>(node.inputs.data()), node.inputs.size()};
@@ -87,11 +102,16 @@ SmallVector<Meta, 2> infer_outputs(const Node& node) {
 }
 
 int64_t draw_of(const Node& node) {
+  if (is_control(*node.def)) return node.region_draw;
   PhiloxKey* key = key_of(const_cast<Node&>(node));
   return key ? static_cast<int64_t>(key->draw) : -1;
 }
 
 void set_draw(Node& node, int64_t draw) {
+  if (is_control(*node.def)) {
+    node.region_draw = draw;
+    return;
+  }
   PhiloxKey* key = key_of(node);
   TW_CHECK(key, kInternal, node.def->name(), ": not a random op");
   key->draw = static_cast<uint64_t>(draw);

@@ -17,6 +17,7 @@
 namespace tw::ir {
 
 struct Node;
+class Graph;
 
 class GraphValue final : public ValueImpl {
  public:
@@ -46,13 +47,20 @@ struct Place {
 // An op applied. `inputs` are flattened over lists and null where an optional one is absent; `starts` as in
 // KernelContext.
 struct Node {
-  Node(const OpDef& op, const void* attributes) : def(&op), attrs(op.attr_type, attributes) {}
+  Node(const OpDef& op, const void* attributes);
+  ~Node();
   const OpDef* def;
   AttrBox attrs;  // a random op's key holds the number of its draw, counted from the start of the run
   Values inputs;
   SmallVector<int, 4> starts;
   SmallVector<GraphRef, 2> outputs;
   std::vector<Lifted> lifted;
+  // Of control flow (see control.h): graphs that see nothing but their inputs, and have neither variables,
+  // constants, assignments nor tables of their own: numbers and strings are those of the whole graph.
+  std::vector<std::unique_ptr<Graph>> regions;
+  // Of a node with regions that draw random numbers, -1 otherwise. It counts as one draw; how many it takes
+  // is known when it has run, and moves all draws with higher numbers.
+  int64_t region_draw = -1;
   int module = 0;  // its Place
   int origin = 0;
 };
@@ -99,9 +107,16 @@ class Graph {
   // Infers and appends; `attrs` are copied.
   Node& append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
                const void* attrs);
+  // The same for an op with regions.
+  Node& append(const OpDef& def, std::span<const Value> inputs, std::span<const int> starts,
+               const void* attrs, std::vector<std::unique_ptr<Graph>> regions);
   // Gives all values dense numbers in the order of the text form (inputs, variables, constants, nodes);
   // returns how many there are.
+  // Regions are not entered: their values have numbers of their own.
   int number();
+
+ private:
+  Node& add(std::unique_ptr<Node> node);
 };
 
 // While it lives, append() makes nodes with the place of `node`: for passes that put others in its stead.
@@ -126,7 +141,7 @@ void check_sizes(DType dtype, const Dims& sizes);
 // What inference says of the outputs, those for written inputs included. Throws as the op's rule does, and
 // check_sizes.
 SmallVector<Meta, 2> infer_outputs(const Node& node);
-// The number that a random node's key holds; -1 for other ops.
+// The number that a random node's key holds, or a node with random regions has; -1 for other ops.
 int64_t draw_of(const Node& node);
 void set_draw(Node& node, int64_t draw);
 

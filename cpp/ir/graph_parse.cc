@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "ir/attr_parse.h"
+#include "ir/control.h"
 #include "ir/graph_text.h"
 
 namespace tw::ir {
@@ -19,27 +20,47 @@ struct Call {
 
 class GraphParser {
  public:
-  explicit GraphParser(std::string_view text) : lexer_(text), graph_(std::make_unique<Graph>()) {}
+  explicit GraphParser(std::string_view text)
+      : lexer_(text), graph_(std::make_unique<Graph>()), at_(graph_.get()) {}
 
   std::unique_ptr<Graph> parse() {
     lexer_.expect_word("graph");
     graph_->name = lexer_.expect_string("the name of the graph");
-    lexer_.expect_symbol('{');
-    while (!lexer_.at_word("return")) statement();
-    lexer_.next();
-    if (lexer_.peek().kind == TokenKind::kValue) {
-      do graph_->outputs.push_back(value());
-      while (lexer_.take_symbol(','));
-    }
-    if (lexer_.take_word("draws")) graph_->draws = count("the number of draws");
-    lexer_.expect_symbol('}');
+    body();
     if (lexer_.peek().kind != TokenKind::kEnd) lexer_.fail("the end");
     return std::move(graph_);
   }
 
  private:
+  // { statements return values draws n }, into the graph at hand
+  void body() {
+    lexer_.expect_symbol('{');
+    while (!lexer_.at_word("return")) statement();
+    lexer_.next();
+    if (lexer_.peek().kind == TokenKind::kValue) {
+      do at_->outputs.push_back(value());
+      while (lexer_.take_symbol(','));
+    }
+    if (lexer_.take_word("draws")) at_->draws = count("the number of draws");
+    lexer_.expect_symbol('}');
+  }
+
+  // A region sees nothing of what is around it.
+  std::unique_ptr<Graph> region(const char* name) {
+    lexer_.expect_word(name);
+    auto graph = std::make_unique<Graph>();
+    graph->name = name;
+    Graph* around = std::exchange(at_, graph.get());
+    auto values = std::exchange(values_, {});
+    body();
+    values_ = std::move(values);
+    at_ = around;
+    return graph;
+  }
+
   void statement() {
-    if (lexer_.take_word("input")) return leaf(graph_->inputs);
+    if (lexer_.take_word("input")) return leaf(at_->inputs);
+    if (at_ != graph_.get()) return node();
     if (lexer_.at_word("variable")) {
       lexer_.next();
       variables_.emplace(lexer_.peek().index, static_cast<int>(graph_->variables.size()));
@@ -137,12 +158,15 @@ class GraphParser {
     Call call(*def);
     arguments(name, call);
     Node* node = nullptr;
+    int64_t drawn = draw(*def);
+    std::vector<std::unique_ptr<Graph>> regions;
+    for (const char* region_name : region_names(*def)) regions.push_back(region(region_name));
     at_token(name, [&] {
-      node = &graph_->append(*def, {call.inputs.begin(), call.inputs.size()},
-                             {call.starts.begin(), call.starts.size()}, call.attrs.get());
+      node = &at_->append(*def, {call.inputs.begin(), call.inputs.size()},
+                          {call.starts.begin(), call.starts.size()}, call.attrs.get(), std::move(regions));
     });
     node->lifted = std::move(call.lifted);
-    draw(*node);
+    if (drawn >= 0) set_draw(*node, drawn);
     outputs(name, *node, results);
     if (lexer_.take_word("in"))
       node->module = graph_->strings.intern(lexer_.expect_string("a module's path"));
@@ -214,11 +238,15 @@ class GraphParser {
     }
   }
 
-  void draw(Node& node) {
-    if (node.def->random_key_offset < 0) return;
-    if (!lexer_.at_word("draw")) lexer_.fail("\"draw\" and the number of the draw");
+  // The number of the draw, -1 where the op makes none; of regions, it is not known here whether they do.
+  int64_t draw(const OpDef& def) {
+    if (def.random_key_offset < 0 && !is_control(def)) return -1;
+    if (!lexer_.at_word("draw")) {
+      if (is_control(def)) return -1;
+      lexer_.fail("\"draw\" and the number of the draw");
+    }
     lexer_.next();
-    set_draw(node, count("the number of the draw"));
+    return count("the number of the draw");
   }
 
   void outputs(const Token& name, Node& node, const SmallVector<Token, 2>& results) {
@@ -242,7 +270,8 @@ class GraphParser {
 
   TextLexer lexer_;
   std::unique_ptr<Graph> graph_;
-  std::unordered_map<int, GraphRef> values_;
+  Graph* at_;                                         // it, or the region that is read
+  std::unordered_map<int, GraphRef> values_;          // of that
   std::unordered_map<int, int> variables_, numbers_;  // from the text's numbers to indices
 };
 

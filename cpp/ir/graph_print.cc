@@ -1,4 +1,5 @@
 #include "ir/attr_text.h"
+#include "ir/control.h"
 #include "ir/graph_text.h"
 
 namespace tw::ir {
@@ -34,10 +35,14 @@ void print_separated(std::string& out, const List& list, const Print& print) {
   }
 }
 
+// Prints what stands between the braces of a graph. `root` has the texts and numbers of it all.
+void print_body(std::string& out, const Graph& root, const Graph& graph, const std::string& indent);
+
 class NodePrinter {
  public:
-  NodePrinter(std::string& out, const Graph& graph, const Node& node)
-      : out_(out), graph_(graph), node_(node) {}
+  // With `indent`, regions are printed in full, else left out.
+  NodePrinter(std::string& out, const Graph& root, const Node& node, const std::string* indent)
+      : out_(out), graph_(root), node_(node), indent_(indent) {}
 
   void print() {
     print_separated(out_, node_.outputs, [&](const GraphRef& value) { print_value(out_, value.get()); });
@@ -51,6 +56,7 @@ class NodePrinter {
       out_ += " draw ";
       append_text(out_, draw);
     }
+    regions();
     if (!node_.outputs.empty()) out_ += " : ";
     print_separated(out_, node_.outputs, [&](const GraphRef& value) {
       if (value) print_type(out_, value->dtype, value->sizes);
@@ -88,6 +94,21 @@ class NodePrinter {
     return {node_.inputs.begin() + from, to - from};
   }
 
+  void regions() {
+    auto names = region_names(*node_.def);
+    for (size_t i = 0; i < node_.regions.size() && i < names.size(); i++) {
+      out_ += cat(" ", names[i], " {");
+      if (indent_ && node_.regions[i]) {
+        out_ += '\n';
+        print_body(out_, graph_, *node_.regions[i], *indent_ + "  ");
+        out_ += *indent_;
+      } else {
+        out_ += "..";
+      }
+      out_ += '}';
+    }
+  }
+
   void attributes() {
     const auto& params = node_.def->schema.params;
     for (size_t i = 0; i < params.size(); i++) {
@@ -116,12 +137,14 @@ class NodePrinter {
   std::string& out_;
   const Graph& graph_;
   const Node& node_;
+  const std::string* indent_;
   bool first_ = true;
 };
 
-void print_leaves(std::string& out, const char* kind, const std::vector<Leaf>& leaves) {
+void print_leaves(std::string& out, const char* kind, const std::vector<Leaf>& leaves,
+                  const std::string& indent) {
   for (const Leaf& leaf : leaves) {
-    out += "  ";
+    out += indent;
     out += kind;
     out += ' ';
     print_value(out, leaf.value.get());
@@ -133,22 +156,39 @@ void print_leaves(std::string& out, const char* kind, const std::vector<Leaf>& l
   }
 }
 
-void print_tail(std::string& out, const Graph& graph) {
+void print_tail(std::string& out, const Graph& graph, const std::string& indent) {
   for (const Assignment& assignment : graph.assignments) {
-    out += "  assign ";
+    out += indent + "assign ";
     print_value(out, graph.variables[assignment.variable].value.get());
     out += " = ";
     print_value(out, assignment.value.get());
     out += '\n';
   }
-  out += graph.outputs.empty() ? "  return" : "  return ";
+  out += indent + (graph.outputs.empty() ? "return" : "return ");
   print_separated(out, graph.outputs, [&](const Value& value) { print_value(out, value.get()); });
   out += '\n';
   if (graph.draws) {
-    out += "  draws ";
+    out += indent + "draws ";
     append_text(out, graph.draws);
     out += '\n';
   }
+}
+
+void print_body(std::string& out, const Graph& root, const Graph& graph, const std::string& indent) {
+  print_leaves(out, "input", graph.inputs, indent);
+  print_leaves(out, "variable", graph.variables, indent);
+  print_leaves(out, "constant", graph.constants, indent);
+  for (size_t i = 0; i < graph.numbers.size(); i++) {
+    out += indent + cat("number $", i, " ");
+    print_string(out, graph.numbers[i]);
+    out += '\n';
+  }
+  for (const auto& node : graph.nodes) {
+    out += indent;
+    NodePrinter(out, root, *node, &indent).print();
+    out += '\n';
+  }
+  print_tail(out, graph, indent);
 }
 
 }  // namespace
@@ -161,31 +201,16 @@ std::string type_text(DType dtype, const Dims& sizes) {
 
 std::string node_text(const Graph& graph, const Node& node) {
   std::string out;
-  NodePrinter(out, graph, node).print();
+  NodePrinter(out, graph, node, nullptr).print();
   return out;
 }
 
 std::string print_graph(Graph& graph) {
-  graph.number();
+  for_each_graph(graph, [](Graph& one) { one.number(); });
   std::string out = "graph ";
   print_string(out, graph.name);
   out += " {\n";
-  print_leaves(out, "input", graph.inputs);
-  print_leaves(out, "variable", graph.variables);
-  print_leaves(out, "constant", graph.constants);
-  for (size_t i = 0; i < graph.numbers.size(); i++) {
-    out += "  number $";
-    append_text(out, i);
-    out += ' ';
-    print_string(out, graph.numbers[i]);
-    out += '\n';
-  }
-  for (const auto& node : graph.nodes) {
-    out += "  ";
-    NodePrinter(out, graph, *node).print();
-    out += '\n';
-  }
-  print_tail(out, graph);
+  print_body(out, graph, graph, "  ");
   out += "}\n";
   return out;
 }

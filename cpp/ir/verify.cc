@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/attr_text.h"
+#include "ir/control.h"
 #include "ir/graph_text.h"
 
 namespace tw::ir {
@@ -17,7 +18,7 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph) { defined_.reserve(4 * graph.nodes.size()); }
+  explicit Verifier(const Graph& graph) : Verifier(graph, graph) {}
 
   void run() {
     leaves("input", graph_.inputs);
@@ -36,12 +37,38 @@ class Verifier {
   }
 
  private:
+  // A region of `root`, which has the numbers and texts.
+  Verifier(const Graph& graph, const Graph& root) : graph_(graph), root_(root) {
+    defined_.reserve(4 * graph.nodes.size());
+  }
+
+  void regions() {
+    auto names = region_names(*node_->def);
+    TW_VERIFY(node_->regions.size() == names.size(), names.size(), " regions are wanted, got ",
+              node_->regions.size());
+    bool random = false;
+    for (const auto& region : node_->regions) {
+      TW_VERIFY(region, "a region is missing");
+      TW_VERIFY(region->variables.empty() && region->constants.empty() && region->numbers.empty() &&
+                    region->assignments.empty() && region->strings.size() == 1,
+                "a region has variables, constants, numbers or texts of its own");
+      try {
+        Verifier(*region, root_).run();
+      } catch (const Error& error) {
+        fail("its region does not hold: ", error.what());
+      }
+      random |= draws_numbers(*region);
+    }
+    TW_VERIFY(names.empty() || random == (node_->region_draw >= 0), "its regions draw ", random ? "" : "no ",
+              "random numbers, and its draw is ", node_->region_draw);
+  }
+
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) {
     std::string message = cat("graph \"", graph_.name, "\": ", parts...);
     if (node_) {
       give_numbers();
-      message += cat("\n  ", node_text(graph_, *node_));
+      message += cat("\n  ", node_text(root_, *node_));
     }
     TW_FAIL(kInternal, message);
   }
@@ -84,10 +111,11 @@ class Verifier {
     inputs();
     dtypes();
     lifted();
+    regions();
     draw();
     outputs();
     for (int text : {node_->module, node_->origin})
-      TW_VERIFY(text >= 0 && text < graph_.strings.size(), "there is no text number ", text);
+      TW_VERIFY(text >= 0 && text < root_.strings.size(), "there is no text number ", text);
   }
 
   // `starts` cuts the inputs as the schema says.
@@ -150,7 +178,7 @@ class Verifier {
     const auto& params = node_->def->schema.params;
     for (size_t i = 0; i < node_->lifted.size(); i++) {
       const Lifted& one = node_->lifted[i];
-      TW_VERIFY(one.number >= 0 && one.number < static_cast<int>(graph_.numbers.size()),
+      TW_VERIFY(one.number >= 0 && one.number < static_cast<int>(root_.numbers.size()),
                 "there is no number $", one.number);
       TW_VERIFY(one.param >= 0 && one.param < static_cast<int>(params.size()) &&
                     params[one.param].kind == ParamKind::kAttr,
@@ -180,13 +208,13 @@ class Verifier {
   }
 
   void draw() {
-    if (node_->def->random_key_offset < 0) return;
     int64_t draw = draw_of(*node_);
+    if (draw < 0 && (is_control(*node_->def) || node_->def->random_key_offset < 0)) return;
     TW_VERIFY(draw >= 0 && draw < graph_.draws, "a draw below ", graph_.draws, " is wanted, got ", draw);
     const Node* before = draws_.try_emplace(draw, node_).first->second;
-    if (before == node_ || is_copy(*before)) return;
+    if (before == node_ || (is_copy(*before) && !is_control(*node_->def))) return;
     give_numbers();
-    fail("draw ", draw, " serves another node too: ", node_text(graph_, *before));
+    fail("draw ", draw, " serves another node too: ", node_text(root_, *before));
   }
 
   bool is_copy(const Node& other) const {
@@ -243,6 +271,7 @@ class Verifier {
   }
 
   const Graph& graph_;
+  const Graph& root_;
   const Node* node_ = nullptr;  // that is looked at, for messages
   std::unordered_set<const ValueImpl*> defined_;
   std::unordered_map<int64_t, const Node*> draws_;  // the first node that takes each

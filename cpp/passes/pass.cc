@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ir/control.h"
 #include "ir/graph_text.h"
 #include "ir/verify.h"
+#include "passes/memory/memory.h"
 
 namespace tw::passes {
 
@@ -30,8 +32,21 @@ void print(ir::Graph& graph, const std::string& when) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-void run_pass(ir::Graph& graph, const Pass& pass) {
+// Regions first: what a pass finds out about them serves the graph around.
+void run_inside_out(ir::Graph& graph, const Pass& pass) {
+  for (auto& node : graph.nodes)
+    for (auto& region : node->regions) run_inside_out(*region, pass);
   pass.run(graph);
+}
+
+size_t count_nodes(ir::Graph& graph) {
+  size_t count = 0;
+  ir::for_each_graph(graph, [&](ir::Graph& one) { count += one.nodes.size(); });
+  return count;
+}
+
+void run_pass(ir::Graph& graph, const Pass& pass) {
+  run_inside_out(graph, pass);
   try {
     ir::verify(graph);
   } catch (const Error& error) {
@@ -50,14 +65,19 @@ void simplify(ir::Graph& graph) {
   if (wants_print("before")) print(graph, "before");
   constexpr int kMostRounds = 4;
   for (int round = 0; round < kMostRounds; round++) {
-    size_t before = graph.nodes.size();
+    size_t before = count_nodes(graph);
     run_passes(graph, simplify_passes());
-    if (graph.nodes.size() == before) return;
+    if (count_nodes(graph) == before) return;
   }
 }
 
+std::span<const Pass> final_passes() {
+  static constexpr Pass kPasses[] = {{"hoist_literals", hoist_literals}};
+  return kPasses;
+}
+
 const Pass* find_pass(std::string_view name) {
-  for (std::span<const Pass> passes : {simplify_passes(), fuse_passes()})
+  for (std::span<const Pass> passes : {simplify_passes(), final_passes(), fuse_passes()})
     for (const Pass& pass : passes)
       if (pass.name == name) return &pass;
   return nullptr;

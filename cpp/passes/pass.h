@@ -1,5 +1,6 @@
 // Passes change graphs. Each does one thing, keeps what the graph computes to the last bit, and leaves a
-// graph that verifies.
+// graph that verifies. A pass is run on every region of a graph before it is run on the graph: it sees a node
+// with regions as one whose attributes are more than what the op says.
 #pragma once
 
 #include <span>
@@ -26,6 +27,8 @@ void simplify(ir::Graph& graph);
 // Those that make a graph faster to run, in order. Values keep their bits, but nodes may be such that
 // gradients and other passes know nothing of.
 std::span<const Pass> fuse_passes();
+// What is run once on a simplified graph, before it is planned.
+std::span<const Pass> final_passes();
 
 // Any pass by its name; null when there is none.
 const Pass* find_pass(std::string_view name);

@@ -22,6 +22,7 @@ namespace tw::plan {
 void check_plan(const Plan& plan);
 
 void check_structure(const Plan& plan);
+void check_regions(const Plan& plan);
 void check_tokens(const Plan& plan);
 void check_memory(const Plan& plan);
 

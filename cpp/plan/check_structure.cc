@@ -182,6 +182,8 @@ void check_launch(const Plan& plan, const Actor& actor, const Launch& launch) {
   TW_CHECK(inside(launch.module, plan.strings.size()) && inside(launch.origin, plan.strings.size()), kValue,
            launch.op, ": there are no strings ", launch.module, " and ", launch.origin);
   TW_CHECK(launch.node >= -1, kValue, launch.op, ": there is no node ", launch.node);
+  TW_CHECK(launch.region == -1 || inside(launch.region, plan.regions.size()), kValue, launch.op,
+           ": there is no region ", launch.region);
   TW_CHECK(actor.kind != ActorKind::kHostInput || (launch.lifted.empty() && launch.draw == -1), kValue,
            launch.op, ": a host input runs ahead of the steps, so it has neither numbers nor draws");
   int64_t draws = launch.draw < 0 ? 0 : actor.draws * (actor.rate - 1);
@@ -236,6 +238,8 @@ void check_structure(const Plan& plan) {
   check_segments(plan);
   check_registers(plan);
   check_values(plan);
+  for (const Region& region : plan.regions)
+    TW_CHECK(is_known(region.kind), kValue, "plan: a region is of no known kind");
   for (const Actor& actor : plan.actors) {
     try {
       check_actor(plan, actor);
@@ -248,6 +252,7 @@ void check_structure(const Plan& plan) {
 
 void check_plan(const Plan& plan) {
   check_structure(plan);
+  check_regions(plan);
   check_tokens(plan);
   check_memory(plan);
 }

@@ -65,6 +65,16 @@ void fields(Tag<Launch>, V& v) {
   v("module", &Launch::module);
   v("origin", &Launch::origin);
   v("node", &Launch::node);
+  v("region", &Launch::region);
+}
+
+template <class V>
+void fields(Tag<Region>, V& v) {
+  v("kind", &Region::kind);
+  v("carried", &Region::carried);
+  v("slices", &Region::slices);
+  v("length", &Region::length);
+  v("reverse", &Region::reverse);
 }
 
 template <class V>
@@ -96,11 +106,13 @@ void fields_of(V&& v) {
 inline constexpr const char* kSegmentKinds[] = {"arena", "input", "variable", "constant", "output"};
 inline constexpr const char* kStreamKinds[] = {"compute", "host_input", "host_output", "copy", "comm"};
 inline constexpr const char* kActorKinds[] = {"chain", "host_call", "host_input"};
+inline constexpr const char* kRegionKinds[] = {"cond", "loop"};
 inline constexpr const char* kWhens[] = {"always", "first", "last"};
 
 inline std::span<const char* const> names_of(SegmentKind) { return kSegmentKinds; }
 inline std::span<const char* const> names_of(StreamKind) { return kStreamKinds; }
 inline std::span<const char* const> names_of(ActorKind) { return kActorKinds; }
+inline std::span<const char* const> names_of(RegionKind) { return kRegionKinds; }
 inline std::span<const char* const> names_of(When) { return kWhens; }
 
 }  // namespace tw::plan

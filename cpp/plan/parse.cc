@@ -1,4 +1,5 @@
 #include <charconv>
+#include <memory>
 
 #include "base/error.h"
 #include "plan/fields.h"
@@ -150,6 +151,10 @@ class Parser {
  public:
   void read(Line line) {
     if (line.empty() || line.starts_with("#")) return;
+    if (body_) {
+      if (!body_->body_ && line.starts_with("end")) return end_body(line);
+      return body_->read(line);
+    }
     std::string_view kind = line.word();
     if (!begun_ && kind != "plan") line.fail("the first line is 'plan version=...', got '", kind, '\'');
     if (plan.seal != 0) line.fail("nothing follows the seal");
@@ -171,8 +176,14 @@ class Parser {
       read_item(line, 6, plan.registers);
     } else if (kind == "value") {
       read_item(line, 7, plan.values);
+    } else if (kind == "region") {
+      read_item(line, 8, plan.regions);
+    } else if (kind == "body") {
+      if (plan.regions.empty() || place_ != 8) line.fail("a body without a region");
+      line.want_end();
+      body_ = std::make_unique<Parser>();
     } else if (kind == "actor") {
-      read_item(line, 8, plan.actors);
+      read_item(line, 9, plan.actors);
     } else if (kind == "launch") {
       if (plan.actors.empty()) line.fail("a launch without an actor");
       line.read_fields(plan.actors.back().launches.emplace_back());
@@ -182,11 +193,21 @@ class Parser {
       line.fail("unknown: '", kind, '\'');
     }
   }
-  void finish() const { TW_CHECK(begun_, kValue, "plan text: empty"); }
+  void finish() const {
+    TW_CHECK(begun_, kValue, "plan text: empty");
+    TW_CHECK(!body_, kValue, "plan text: a body has no end");
+  }
 
   Plan plan;
 
  private:
+  void end_body(Line& line) {
+    line.word();
+    line.want_end();
+    body_->finish();
+    plan.regions.back().bodies.push_back(std::move(body_->plan));
+    body_ = nullptr;
+  }
   // Kinds of lines come in the order of the plan's lists.
   void want_order(Line& line, int place) {
     if (place < place_) line.fail("this kind of line comes earlier");
@@ -216,6 +237,7 @@ class Parser {
 
   bool begun_ = false;
   int place_ = 0;
+  std::unique_ptr<Parser> body_;  // reads the body that has begun
 };
 
 }  // namespace

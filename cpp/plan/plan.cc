@@ -4,6 +4,18 @@
 
 namespace tw::plan {
 
+bool Region::operator==(const Region& other) const {
+  return kind == other.kind && carried == other.carried && slices == other.slices && length == other.length &&
+         reverse == other.reverse && bodies == other.bodies;
+}
+
+bool has_open_draws(const Plan& plan) {
+  for (const Actor& actor : plan.actors)
+    for (const Launch& launch : actor.launches)
+      if (launch.region >= 0 && launch.draw >= 0) return true;
+  return false;
+}
+
 int64_t span_bytes(const Value& value) {
   TW_CHECK(value.sizes.size() == value.strides.size(), kValue, "plan: a value has ", value.sizes.size(),
            " sizes and ", value.strides.size(), " strides");

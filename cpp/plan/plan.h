@@ -72,7 +72,8 @@ struct Launch {
   std::vector<Lifted> lifted;
   int module = 0;  // path of the module and the user's line: into Plan::strings
   int origin = 0;
-  int node = -1;  // its number in the graph
+  int node = -1;    // its number in the graph
+  int region = -1;  // of Plan::regions: control flow, which runs plans of its own
   bool operator==(const Launch&) const = default;
 };
 
@@ -117,6 +118,27 @@ struct Stream {
   bool operator==(const Stream&) const = default;
 };
 
+struct Plan;
+
+enum class RegionKind : uint8_t { kCond, kLoop };
+
+// What a launch of control flow runs: one of two plans, or one again and again. Each is one chain, whose
+// segments are bound to the operands of the launch; its arena is the last output, memory for the launch
+// alone. The first inputs are the predicate and, of loops, the number of trips.
+//
+// Of a cond, the other inputs and outputs are those of both plans. Of a loop, carried values are variables of
+// its plan, which lie in the first outputs; slices and captures are its inputs. Its outputs are whether it
+// goes on (where there is a predicate) and the parts of the stacked outputs, which follow the carried ones.
+struct Region {
+  RegionKind kind = RegionKind::kCond;
+  int carried = 0;      // values of a loop
+  int slices = 0;       // inputs of which iteration i reads part i
+  int64_t length = -1;  // at most so many iterations; -1: no bound
+  int reverse = 0;      // 1: from the last part to the first
+  std::vector<Plan> bodies;
+  bool operator==(const Region& other) const;
+};
+
 struct Plan {
   int version = kPlanVersion;
   std::string name = "graph";
@@ -129,11 +151,16 @@ struct Plan {
   std::vector<Stream> streams;
   std::vector<Register> registers;
   std::vector<Value> values;
+  std::vector<Region> regions;
   std::vector<Actor> actors;
   // Set by seal() in text.h: any change of the plan after that is refused by check_plan. 0: not sealed.
   uint64_t seal = 0;
   bool operator==(const Plan&) const = default;
 };
+
+// A random number drawn in a region: how many draws a run takes is known when it is done. Such a launch
+// counts as one draw, and what follows it, by the numbers of draws, moves by what else it took.
+bool has_open_draws(const Plan& plan);
 
 // Bytes from a value's first element to the end of its last; 0 when it has no elements. Throws kValue on
 // sizes that overflow or negative strides.

@@ -97,6 +97,23 @@ void put_items(std::string& out, const char* kind, const std::vector<T>& items) 
   for (size_t i = 0; i < items.size(); i++) put_item(out, kind, i, items[i]);
 }
 
+void put_regions(std::string& out, const std::vector<Region>& regions) {
+  for (size_t i = 0; i < regions.size(); i++) {
+    put_item(out, "region", i, regions[i]);
+    for (const Plan& body : regions[i].bodies) {
+      out += "body\n";
+      std::string text = print_plan(body);
+      for (std::string_view rest = text; !rest.empty();) {
+        size_t end = rest.find('\n') + 1;
+        out += "  ";
+        out += rest.substr(0, end);
+        rest.remove_prefix(end);
+      }
+      out += "end\n";
+    }
+  }
+}
+
 }  // namespace
 
 std::string print_plan(const Plan& plan) {
@@ -113,6 +130,7 @@ std::string print_plan(const Plan& plan) {
   put_items(out, "stream", plan.streams);
   put_items(out, "register", plan.registers);
   put_items(out, "value", plan.values);
+  put_regions(out, plan.regions);
   for (size_t i = 0; i < plan.actors.size(); i++) {
     put_item(out, "actor", i, plan.actors[i]);
     for (const Launch& launch : plan.actors[i].launches) {

@@ -64,6 +64,9 @@ uint64_t seal_of(const Plan& plan) {
   digest.add_items(plan.streams);
   digest.add_items(plan.registers);
   digest.add_items(plan.values);
+  digest.add_items(plan.regions);
+  for (const Region& region : plan.regions)
+    for (const Plan& body : region.bodies) digest.add(seal_of(body));
   digest.add_items(plan.actors);
   for (const Actor& actor : plan.actors) digest.add_items(actor.launches);
   return digest.value();

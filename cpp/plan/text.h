@@ -9,6 +9,7 @@
 //     launch op="fill" attrs="value=1.0" outputs=[0]
 //   seal 0x8c2f...
 //
+// The plans of a region stand behind it, each between the lines `body` and `end`.
 // Fields stand in the order of fields.h; those that have their default are left out. Blank lines and lines
 // that begin with # are skipped. A printed plan parses to an equal one, and prints to the same bytes again.
 #pragma once

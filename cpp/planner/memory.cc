@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "ir/control.h"
 #include "ir/result_order.h"
 #include "ops/fused/by_rows.h"
 #include "planner/plan_graph.h"
@@ -38,8 +39,12 @@ bool is_reshape(const ir::OpDef& def) {
 
 class Walk {
  public:
-  Walk(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides)
-      : graph_(graph), order_(order), input_strides_(input_strides), values_(graph.number()) {
+  Walk(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides, const RegionNeeds& regions)
+      : graph_(graph),
+        order_(order),
+        input_strides_(input_strides),
+        regions_(regions),
+        values_(graph.number()) {
     layout_.steps.reserve(graph.nodes.size());
   }
 
@@ -231,7 +236,7 @@ class Walk {
     step.node = &node;
     for (const ir::Value& input : node.inputs) {
       step.absent.push_back(!input);
-      step.inputs.push_back(input ? place_of(input) : Place());
+      step.inputs.push_back(input ? operand(node, input) : Place());
     }
     consume(node);
     step.mutated = ir::mutated_inputs(node);
@@ -241,7 +246,30 @@ class Walk {
       step.outputs.push_back(place_output(step, i));
       put(*node.outputs[i], step.outputs.back());
     }
+    if (!node.regions.empty()) {
+      auto needed = regions_.bytes.find(&node);
+      int64_t bytes = needed == regions_.bytes.end() ? 0 : needed->second;
+      Place arena{add_buffer(bytes), layout_.roots++, DType::kUInt8, row_major({bytes})};
+      step.outputs.push_back(std::move(arena));
+    }
     add_step(std::move(step));
+  }
+
+  // What a region reads lies without gaps in row-major order.
+  Place operand(const ir::Node& node, const ir::Value& input) {
+    Place place = place_of(input);
+    bool dense = is_contiguous(place.geometry.sizes, place.geometry.strides);
+    return node.regions.empty() || dense ? place : copied(place, &node);
+  }
+
+  // A loop goes on from a carried value in place, where that is read by nobody else.
+  static bool is_carried(const Step& step, size_t input, size_t output) {
+    const ir::Node& node = *step.node;
+    if (ir::control_kind(*node.def) != ir::ControlKind::kLoop) return false;
+    ir::LoopShape shape = ir::loop_shape(node);
+    if (static_cast<int>(output) >= shape.carried || input != output + shape.first_carried()) return false;
+    const ir::Geometry& geometry = step.inputs[input].geometry;
+    return alone(step, input) && is_contiguous(geometry.sizes, geometry.strides);
   }
 
   // May `place` of a variable or the arena be overwritten by the value that is made now?
@@ -294,7 +322,7 @@ class Walk {
     if (known.output >= 0) {
       int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, known.output);
       Place place = at(buffer, value);
-      if (!known.reshaped) place.geometry.strides = strides_of(step, value);
+      if (!known.reshaped && !regions_.inside) place.geometry.strides = strides_of(step, value);
       return place;
     }
     static const int window_write = ir::registry().get("window_write").id;
@@ -307,7 +335,8 @@ class Walk {
       bool writes_into = def.id == window_write && i == 0 && step.inputs[1].buffer != input.buffer &&
                          is_contiguous(input.geometry.sizes, input.geometry.strides);
       bool takes = rows_over(*step.node, number) == static_cast<int64_t>(i) && alone(step, i);
-      if (writes_into || takes || (elementwise(def) && aligned(step, input.buffer, input.geometry)))
+      bool over = elementwise(def) && aligned(step, input.buffer, input.geometry);
+      if (writes_into || takes || over || is_carried(step, i, number))
         return {input.buffer, layout_.roots++, input.dtype, input.geometry};
     }
     Place place = fresh(value);
@@ -377,6 +406,7 @@ class Walk {
   ir::Graph& graph_;
   const Order& order_;
   std::span<const Dims> input_strides_;
+  const RegionNeeds& regions_;
   MemoryLayout layout_;
   std::vector<About> values_;  // by number
   std::vector<int> pending_;   // uses of a buffer's values that are still to come
@@ -386,8 +416,9 @@ class Walk {
 
 }  // namespace
 
-MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides) {
-  return Walk(graph, order, input_strides).run();
+MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides,
+                     const RegionNeeds& regions) {
+  return Walk(graph, order, input_strides, regions).run();
 }
 
 int64_t live_peak(const MemoryLayout& layout, size_t* step) {

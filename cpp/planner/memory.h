@@ -47,9 +47,17 @@ struct MemoryLayout {
   size_t commit = 0;  // the first step that may write variables
 };
 
+// What nodes with regions need.
+struct RegionNeeds {
+  // Memory of their own, their last output in the plan; none where it is not given.
+  std::unordered_map<const ir::Node*, int64_t> bytes;
+  bool inside = false;  // the graph is a region itself, of which all outputs lie in row-major order
+};
+
 // Inputs lie in these strides, without gaps; in row-major order where none are given. Numbers the graph's
 // values.
-MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides = {});
+MemoryLayout lay_out(ir::Graph& graph, const Order& order, std::span<const Dims> input_strides = {},
+                     const RegionNeeds& regions = {});
 
 // The most bytes of the arena that are in use in one step: no arena is smaller. `step` gets the first such
 // step.

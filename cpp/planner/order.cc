@@ -1,5 +1,6 @@
 // Stages: (1) find the nodes whose results only assignments see; (2) the others in the graph's order, then
-// those.
+// those. Nodes with regions are never left for last: what they draw moves the draws of nodes behind them, so
+// these may not overtake them.
 #include "planner/order.h"
 
 namespace tw::planner {
@@ -23,7 +24,7 @@ std::vector<char> commit_nodes(ir::Graph& graph) {
       assigns |= assigned[output->id] != 0;
       seen |= read[output->id] != 0;
     }
-    commits[i] = assigns && !seen;
+    commits[i] = assigns && !seen && node.regions.empty();
     if (commits[i]) {
       if (node.def->view) mark(assigned, node.inputs[0]);
       continue;

@@ -3,11 +3,14 @@
 // orders, of which the one with the least live memory counts.
 #include "planner/plan_graph.h"
 
+#include <unordered_map>
+
 #include "ir/attr_text.h"
 #include "plan/text.h"
 #include "planner/memory.h"
 #include "planner/order.h"
 #include "planner/packing/packing.h"
+#include "planner/plan_regions.h"
 
 namespace tw::planner {
 
@@ -32,14 +35,16 @@ std::string attributes_text(const ir::Node& node) {
 
 class Writer {
  public:
-  Writer(ir::Graph& graph, MemoryLayout layout) : graph_(graph), layout_(std::move(layout)) {}
+  // `root` has the texts and numbers.
+  Writer(ir::Graph& graph, const ir::Graph& root, MemoryLayout layout, RegionPlans regions)
+      : graph_(graph), root_(root), layout_(std::move(layout)), regions_(std::move(regions)) {}
 
   plan::Plan run() {
     plan_.name = graph_.name;
     plan_.draws = graph_.draws;
     plan_.devices = {"cpu"};
-    plan_.strings = graph_.strings.all();
-    plan_.numbers = graph_.numbers;
+    plan_.strings = root_.strings.all();
+    plan_.numbers = root_.numbers;
     plan_.streams.emplace_back();
     pack_arena();
     add_segments();
@@ -115,6 +120,10 @@ class Writer {
       for (const ir::Lifted& entry : step.node->lifted)
         launch.lifted.push_back({entry.param, entry.item, entry.number});
       launch.node = node_numbers_.at(step.node);
+      if (auto region = regions_.find(step.node); region != regions_.end()) {
+        launch.region = static_cast<int>(plan_.regions.size());
+        plan_.regions.push_back(std::move(region->second));
+      }
     }
     if (const ir::Node* source = step.node ? step.node : step.cause) {
       launch.module = source->module;
@@ -135,7 +144,9 @@ class Writer {
   }
 
   ir::Graph& graph_;
+  const ir::Graph& root_;
   MemoryLayout layout_;
+  RegionPlans regions_;
   plan::Plan plan_;
   int64_t arena_bytes_ = 0;
   std::unordered_map<const ir::Node*, int> node_numbers_;
@@ -146,18 +157,31 @@ class Writer {
 }  // namespace
 
 // The recorded order keeps results close to their readers, so another one must be worth it: it needs less
-// memory and no more copies.
-Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides) {
-  Order recorded = recorded_order(graph), lean = lean_order(graph, recorded);
-  MemoryLayout before = lay_out(graph, recorded, input_strides), after = lay_out(graph, lean, input_strides);
+// memory and no more copies. Where regions draw random numbers, no node that draws may overtake another.
+Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, const RegionNeeds& regions) {
+  Order recorded = recorded_order(graph);
+  MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
+  for (const auto& node : graph.nodes)
+    if (node->region_draw >= 0) return {std::move(recorded), std::move(before)};
+  Order lean = lean_order(graph, recorded);
+  MemoryLayout after = lay_out(graph, lean, input_strides, regions);
   if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))
     return {std::move(lean), std::move(after)};
   return {std::move(recorded), std::move(before)};
 }
 
 plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
+  return plan_graph(graph, graph, input_strides);
+}
+
+plan::Plan plan_graph(ir::Graph& graph, const ir::Graph& root, std::span<const Dims> input_strides) {
   graph.number();
-  plan::Plan plan = Writer(graph, choose_order(graph, input_strides).layout).run();
+  RegionPlans regions = plan_regions(graph, root);
+  RegionNeeds needs;
+  needs.inside = &graph != &root;
+  for (const auto& [node, region] : regions) needs.bytes[node] = arena_bytes(region);
+  MemoryLayout layout = choose_order(graph, input_strides, needs).layout;
+  plan::Plan plan = Writer(graph, root, std::move(layout), std::move(regions)).run();
   plan::seal(&plan);
   return plan;
 }

@@ -16,10 +16,13 @@ struct Ordered {
   Order order;
   MemoryLayout layout;
 };
-Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides = {});
+Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides = {},
+                     const RegionNeeds& regions = {});
 
 // The same graph gives the same plan, byte for byte. `graph` gets its values numbered.
 // Inputs lie in these strides, without gaps; in row-major order where none are given.
 plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides = {});
+// The same for a region of `root`.
+plan::Plan plan_graph(ir::Graph& graph, const ir::Graph& root, std::span<const Dims> input_strides);
 
 }  // namespace tw::planner

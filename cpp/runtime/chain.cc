@@ -1,6 +1,7 @@
 #include "runtime/chain.h"
 
 #include "base/error.h"
+#include "runtime/region.h"
 
 namespace tw::runtime {
 
@@ -20,6 +21,12 @@ std::string where(const plan::Plan& plan, const plan::Launch& launch) {
 }
 
 }  // namespace
+
+std::unique_ptr<KernelSource> KernelSource::body(const plan::Launch& launch, int) {
+  TW_FAIL(kNotImplemented, "run: there are no kernels for the regions of ", launch.op);
+}
+
+Chain::~Chain() = default;
 
 Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std::vector<char*>& arenas)
     : plan_(plan), number_(actor), actor_(plan.actors[actor]), bases_(arenas) {
@@ -45,7 +52,13 @@ Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std:
 }
 
 void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
-  kernels_.push_back(source.bind(launch));
+  if (launch.region >= 0) {
+    auto region = std::make_unique<RegionLaunch>(plan_.regions[launch.region], launch, source, *this);
+    regions_.push_back({region.get(), launch.draw});
+    kernels_.push_back(std::move(region));
+  } else {
+    kernels_.push_back(source.bind(launch));
+  }
   LaunchKernel& bound = *kernels_.back();
   device::Operand* first = operands_.data() + operands_.size();
   for (int value : launch.inputs) operands_.push_back(operand(value));
@@ -114,6 +127,16 @@ void Chain::bind(const StepBindings& step) {
   }
   seed_ = step.seed;
   first_draw_ = step.first_draw;
+  for (const RegionAt& region : regions_) region.launch->begin_step(step);
+}
+
+void Chain::move_draws(int64_t draw, int64_t extra) {
+  extra_draws_ += extra;
+  auto moved = static_cast<uint64_t>(extra);  // wraps around where it is negative
+  for (const Key& key : keys_)
+    if (key.draw > draw) key.key->draw += moved;
+  for (const RegionAt& region : regions_)
+    if (region.draw > draw) region.launch->first_draw += moved;
 }
 
 void Chain::move(int64_t firing) {
@@ -136,6 +159,8 @@ unsigned Chain::prepare(int64_t firing) {
   int phase = static_cast<int>(firing % actor_.rate);
   if (!moving_.empty()) move(firing);
   for (const Key& key : keys_) *key.key = {seed_, first_draw_ + key.draw + phase * actor_.draws};
+  for (const RegionAt& region : regions_) region.launch->first_draw = first_draw_ + region.draw;
+  extra_draws_ = 0;
   unsigned mask = 0;
   if (phase == 0) mask |= kFirst;
   if (phase == actor_.rate - 1) mask |= kLast;
@@ -143,6 +168,7 @@ unsigned Chain::prepare(int64_t firing) {
 }
 
 void Chain::rethrow(const Error& error) const {
+  if (actor_.launches[position()].region >= 0) throw error;  // it says where inside
   throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
 }
 

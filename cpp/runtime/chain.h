@@ -13,6 +13,8 @@
 
 namespace tw::runtime {
 
+class RegionLaunch;
+
 class Chain {
  public:
   // `plan` must outlive the chain. `arenas` are addresses by segment, null for segments of other kinds.
@@ -34,6 +36,12 @@ class Chain {
   bool failed_in_commit() const;
   void cancel();
   void rewind(int64_t firings);
+  // By how many draws the last firing took more, in regions, than its plan says; may be negative.
+  int64_t extra_draws() const { return extra_draws_; }
+  // A region that is draw number `draw` of the chain took `extra` more than that one.
+  void move_draws(int64_t draw, int64_t extra);
+
+  ~Chain();
 
  private:
   struct Entry {
@@ -63,6 +71,10 @@ class Chain {
     PhiloxKey* key;
     int64_t draw;
   };
+  struct RegionAt {
+    RegionLaunch* launch;
+    int64_t draw;  // -1: none
+  };
   struct Number {
     LaunchKernel* launch;
     plan::Lifted where;
@@ -90,6 +102,8 @@ class Chain {
   std::vector<Moving> moving_;
   std::vector<Key> keys_;
   std::vector<Number> numbers_;
+  std::vector<RegionAt> regions_;
+  int64_t extra_draws_ = 0;
   std::vector<char*> bases_;  // of the current step; arenas too
   uint64_t seed_ = 0, first_draw_ = 0;
 };

@@ -108,10 +108,14 @@ int64_t Executable::start_here(const Bindings& bindings) {
   return step.number = next_step_++;
 }
 
-void Executable::run(const Bindings& bindings) {
-  if (engine_) return wait(engine_->start(bindings, layout_));
+int64_t Executable::run(const Bindings& bindings) {
+  if (engine_) {
+    wait(engine_->start(bindings, layout_));
+    return 0;
+  }
   std::lock_guard lock(finished_.mutex);
   run_here(bindings);
+  return chains_[0]->extra_draws();
 }
 
 Run Executable::start(const Bindings& bindings) {

@@ -56,8 +56,9 @@ class Executable {
 
   // Runs a step to its end. A plan of a single chain runs on the caller's thread; others run on workers while
   // the caller sleeps. A failure stops the step everywhere and is thrown, the first cause, with module and
-  // origin; the next run works. Any thread may call; runs begin in the order of the calls.
-  void run(const Bindings& bindings);
+  // origin; the next run works. Any thread may call; runs begin in the order of the calls. Returns by how
+  // many draws it took more than Plan::draws, which may be negative; see has_open_draws.
+  int64_t run(const Bindings& bindings);
   // Starts a step. Blocks while `steps_in_flight` steps are not done. A failure of a run that nobody waited
   // for is thrown here, by the start that takes its place. When a run fails, those started after it fail with
   // it.

@@ -35,6 +35,9 @@ class KernelSource {
   virtual ~KernelSource() = default;
   // Throws when no kernel fits. Called in the order of actors and launches, by the maker of the executable.
   virtual std::unique_ptr<LaunchKernel> bind(const plan::Launch& launch) = 0;
+  // Of a launch of control flow: where the kernels of its plan number `body` come from. It may be dropped
+  // when they have been bound.
+  virtual std::unique_ptr<KernelSource> body(const plan::Launch& launch, int body);
 };
 
 }  // namespace tw::runtime

@@ -124,7 +124,7 @@ class Crossing {
   // What reads nothing is made late anyway.
   static bool may_repeat(const ir::Node& node) {
     bool reads = !node.inputs.empty() || node.def->random_key_offset >= 0;
-    return reads && !node.def->view && node.def->mutated_params == 0;
+    return reads && !node.def->view && node.def->mutated_params == 0 && node.regions.empty();
   }
 
   // The nodes that have to run again for the results of node `i`.

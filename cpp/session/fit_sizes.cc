@@ -44,6 +44,9 @@ class Fitter {
       : traces_(traces), names_(names) {}
 
   std::vector<SizeRule> run() {
+    for (const auto& node : graph(0).nodes)
+      TW_CHECK(node->regions.empty(), kNotImplemented,
+               "sizes: a call with control flow is saved for the sizes that it has, got symbols for them");
     for (size_t p = 1; p < traces_.size(); p++) check_structure(p);
     for (size_t i = 0; i < traces_[0].graph->nodes.size(); i++) fit_node(i);
     return std::move(rules_);

@@ -52,4 +52,8 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
   return std::make_unique<NodeKernel>(def, def.defaults());
 }
 
+std::unique_ptr<runtime::KernelSource> GraphKernels::body(const plan::Launch& launch, int body) {
+  return std::make_unique<GraphKernels>(*graph_.nodes[launch.node]->regions[body]);
+}
+
 }  // namespace tw::session

@@ -10,6 +10,7 @@ class GraphKernels final : public runtime::KernelSource {
  public:
   explicit GraphKernels(const ir::Graph& graph) : graph_(graph) {}
   std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override;
+  std::unique_ptr<runtime::KernelSource> body(const plan::Launch& launch, int body) override;
 
  private:
   const ir::Graph& graph_;

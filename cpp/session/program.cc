@@ -58,6 +58,7 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   assigned_.resize(variables_.size());
   for (const ir::Assignment& assignment : graph_->assignments) assigned_[assignment.variable] = true;
   passes::simplify(*graph_);
+  passes::run_passes(*graph_, passes::final_passes());
   fold_literals();
   if (options.memory_budget_bytes < 0) recompute_cheap(*graph_, input_strides_);
   passes::run_passes(*graph_, passes::fuse_passes());
@@ -191,10 +192,13 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   first_draw_ = options.first ? *options.first
                               : eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
   executable_->observe(Profiler::active() ? observer_.get() : nullptr);
-  if (steps_in_flight_ > 0)
+  // How many random numbers are drawn in regions is known only when the step has run.
+  if (steps_in_flight_ > 0 && !plan::has_open_draws(plan()))
     run_later(inputs, outputs, numbers, options.arguments, first_draw_);
   else
     run_now(inputs, outputs, numbers, options.arguments, first_draw_);
+  if (!options.first && extra_draws_ != 0)
+    eager::default_generator().next_draws(static_cast<uint64_t>(extra_draws_));
   for (const ir::Assignment& assignment : graph_->assignments)
     if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
   for (const eager::Bound& bound : bound_)
@@ -214,7 +218,7 @@ void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eag
   }
   for (size_t i = 0; i < outputs.size(); i++) output_data_[i] = outputs[i]->data();
   eager::Unlocked unlocked;
-  executable_->run(
+  extra_draws_ = executable_->run(
       {input_data_, variable_data_, constant_data_, output_data_, numbers, first.seed, first.draw});
 }
 

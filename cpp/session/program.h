@@ -59,6 +59,8 @@ class Program {
   const plan::Plan& plan() const { return executable_->plan(); }
   const Dims& output_strides(int output) const { return output_strides_[output]; }
   int64_t arena_bytes() const { return executable_->arena_bytes(); }
+  // By how many draws the last run took more, in regions, than the graph says.
+  int64_t extra_draws() const { return extra_draws_; }
   const std::vector<eager::Tensor>& variables() const { return variables_; }
   // Whether a run writes a variable.
   bool assigns(size_t variable) const { return assigned_[variable]; }
@@ -83,6 +85,7 @@ class Program {
   std::vector<bool> assigned_;  // of the variables
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;
+  int64_t extra_draws_ = 0;
   std::unique_ptr<runtime::Executable> executable_;
   PhiloxKey first_draw_;
   std::mutex mutex_;  // one run at a time

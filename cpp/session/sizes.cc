@@ -108,6 +108,8 @@ class Binder {
 
   // Rules stand in the order of the nodes.
   void copy_node(const ir::Node& node, int number, size_t* rule) {
+    TW_CHECK(node.regions.empty(), kNotImplemented,
+             "sizes: a graph with control flow has those it was saved with");
     ir::Values inputs;
     for (const ir::Value& input : node.inputs) inputs.push_back(input ? known_.at(input.get()) : ir::Value());
     ir::AttrBox attrs(node.def->attr_type, node.attrs.get());

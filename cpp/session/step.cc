@@ -199,6 +199,7 @@ std::vector<uint32_t> Step::backward_versions() const {
 
 std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<const Tensor> seeds,
                                        std::span<const uint32_t> versions, PhiloxKey first_draw) {
+  TW_CHECK(refusal_.empty(), kRuntime, refusal_);
   for (size_t i = 0; i < versions.size(); i++)
     TW_CHECK(backward_->variables()[i]->storage->version == versions[i], kRuntime, backward_->graph().name,
              ": ", backward_->graph().variables[i].name,
@@ -239,6 +240,7 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
     if (generator_) first = generator_->next_draws(static_cast<uint64_t>(program_->graph().draws));
     values =
         program_->run({ready.data(), ready.size()}, numbers, {inputs, generator_ ? &first : nullptr, old});
+    if (generator_) generator_->next_draws(static_cast<uint64_t>(program_->extra_draws()));
   } catch (...) {
     // As in eager mode, where they are cleared before anything can fail.
     for (const GradEffect& effect : grads_)

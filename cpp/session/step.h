@@ -17,6 +17,8 @@ class Step {
   // finish(), are functions of what finish() was given and of the inputs from `first_seed` on, the gradients
   // of results.
   void set_gradients(eager::Tracer& tracer, const std::vector<eager::Tensor>& gradients, int first_seed);
+  // There are none: run_backward() says why.
+  void refuse_gradients(const std::string& why) { refusal_ = why; }
   // Plans. Before it, the caller drops the results: what is still held then was kept by the program.
   void compile(eager::Tracer& tracer, CompileOptions options = {});
 
@@ -101,6 +103,7 @@ class Step {
   std::vector<ir::Value> gradients_;  // null where none flows
   size_t first_seed_ = 0;
   std::vector<BackwardInput> backward_inputs_;
+  std::string refusal_;
   std::unique_ptr<Program> backward_;
   std::vector<eager::Tensor> saved_;
 };

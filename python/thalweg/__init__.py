@@ -47,6 +47,7 @@ from thalweg.frontend.random import (
     set_rng_state,
 )
 from thalweg.frontend.threads import get_num_threads, set_num_threads
+from thalweg.jit.control import cond, scan, while_loop
 from thalweg.jit.flight import synchronize
 from thalweg.jit.function import jit  # the name of the package too, which this import hides on purpose
 

@@ -10,6 +10,7 @@ import thalweg as tw
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
+import decode_rnn
 import text
 import train_digits
 import train_gpt
@@ -88,3 +89,10 @@ def test_digits_learn_the_same_as_a_static_program():
 def test_digits_do_not_depend_on_workers():
     first, second = (train_digits.main(["--epochs", "1", "--workers", n]) for n in ("0", "2"))
     assert first == second
+
+
+def test_rnn_spells_until_it_stops(capsys):
+    words = decode_rnn.main(["--steps", "30", "--words", "4"])
+    assert len(words) == 4 and all(words)
+    shown = capsys.readouterr().out
+    assert "at most 1 letters: 1 steps" in shown and "1 build:" in shown

@@ -96,7 +96,7 @@ struct HashOf {
 };
 
 bool may_share(const Node& node) {
-  if (node.def->random_key_offset >= 0 || node.outputs.empty()) return false;
+  if (node.def->random_key_offset >= 0 || node.outputs.empty() || !node.regions.empty()) return false;
   constexpr int64_t kSmall = 64;
   return !node.inputs.empty() || node.outputs[0]->count() <= kSmall;
 }

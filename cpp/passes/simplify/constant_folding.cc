@@ -40,7 +40,8 @@ bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>*
   numbers->clear();
   const ir::OpDef& def = *node.def;
   if (node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
-  if (def.random_key_offset >= 0 || def.mutated_params != 0 || def.view) return false;
+  if (def.random_key_offset >= 0 || def.mutated_params != 0 || def.view || !node.regions.empty())
+    return false;
   bool single = node.outputs[0]->rank() == 0;
   for (const ir::Value& input : node.inputs) {
     if (!input || !uniform.of(input)) return false;

@@ -19,6 +19,7 @@
 // stay those of eager mode. Inputs, variables and constants stay: they are the graph's signature.
 #include <algorithm>
 
+#include "ir/control.h"
 #include "passes/simplify/simplify.h"
 
 namespace tw::passes {
@@ -34,7 +35,7 @@ void remove_dead_code(ir::Graph& graph) {
   std::vector<std::unique_ptr<ir::Node>> kept;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     std::unique_ptr<ir::Node>& node = graph.nodes[i];
-    bool needed = node->outputs.empty();
+    bool needed = ir::has_effects(*node);
     for (const ir::GraphRef& output : node->outputs) needed |= live[output->id] != 0;
     if (!needed) continue;
     for (const ir::Value& input : node->inputs) need(input);

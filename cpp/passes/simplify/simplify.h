@@ -11,5 +11,6 @@ void fold_constants(ir::Graph& graph);
 void simplify_algebra(ir::Graph& graph);
 void share_common_subexpressions(ir::Graph& graph);
 void remove_dead_code(ir::Graph& graph);
+void remove_region_operands(ir::Graph& graph);
 
 }  // namespace tw::passes

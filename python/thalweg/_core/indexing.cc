@@ -1,6 +1,7 @@
 // x[index]: integers, slices, None and Ellipsis become select, slice and unsqueeze views; tensors, lists and
 // bools among them become the ops index and index_put.
 #include "eager/dispatch.h"
+#include "eager/modes.h"
 #include "ir/emitter.h"
 #include "op_callable.h"
 
@@ -133,8 +134,8 @@ void apply_item(Indexer& indexer, const Item& item) {
     indexer.advanced(ir::op<"full">(IntList{item.truth}, 0, DType::kInt64));
   } else if (PySlice_Check(item.object)) {
     indexer.slice(item.object);
-  } else if (item.indices && item.indices->rank() > 0) {
-    indexer.advanced(item.indices);
+  } else if (item.indices && (item.indices->rank() > 0 || eager::modes().tracer)) {
+    indexer.advanced(item.indices);  // a 0-dim one, too, where a program knows it when it runs
   } else if (item.indices) {
     indexer.select(eager::item(eager::tensor_of(item.indices)).to_int());
   } else {

@@ -34,6 +34,7 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_jit(m);
   tw::py::bind_structure(m);
   tw::py::bind_call(m);
+  tw::py::bind_control(m);
   tw::py::bind_archive(m);
   tw::py::bind_graph(m);
   tw::py::bind_planner(m);

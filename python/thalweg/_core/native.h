@@ -23,6 +23,7 @@ void bind_device(pybind11::module_& m);
 void bind_jit(pybind11::module_& m);
 void bind_structure(pybind11::module_& m);
 void bind_call(pybind11::module_& m);
+void bind_control(pybind11::module_& m);
 void bind_archive(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
 void bind_plan(pybind11::module_& m);

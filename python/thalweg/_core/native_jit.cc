@@ -100,6 +100,7 @@ void bind_jit(pb::module_& m) {
       .def_property_readonly("made_state", &session::Step::made_state)
       .def_property_readonly("differentiable", &session::Step::differentiable)
       .def("set_gradients", &session::Step::set_gradients)
+      .def("refuse_gradients", &session::Step::refuse_gradients)
       .def("backward_text", [](session::Step& step) { return ir::print_graph(step.backward().graph()); })
       .def("graph_text", [](session::Step& step) { return ir::print_graph(step.program().graph()); })
       .def(

@@ -16,6 +16,8 @@ from typing import Any
 from thalweg._core import _native
 from thalweg.autograd import modes
 from thalweg.jit.context import tracing
+from thalweg.jit.convert.calls import converted
+from thalweg.jit.convert.errors import check_result, with_place
 from thalweg.jit.numbers import Number
 from thalweg.jit.prefetch import prefetch, results_over
 from thalweg.jit.program import Program, record_gradient
@@ -154,7 +156,8 @@ class Compiled(_native.CallPath):
         try:
             with trace:
                 self._watch(trace, args)
-                value = self._function(*traced_args, **traced_kwargs)
+                value = converted(self._function)(*traced_args, **traced_kwargs)
+                check_result(value)
                 if trace.tracer.entangled():
                     raise _EntangledError
                 self._check_written(trace, symbolic)
@@ -167,6 +170,8 @@ class Compiled(_native.CallPath):
             if gradient:
                 step.set_gradients(trace.tracer, gradient.grads, len(tensors))
                 gradient.grads.clear()
+                if gradient.refusal:
+                    step.refuse_gradients(gradient.refusal)
             returned.forget()
             del traced_args, traced_kwargs, symbolic, results, value
             trace.has_callbacks = bool(trace.callbacks)
@@ -177,8 +182,10 @@ class Compiled(_native.CallPath):
         except _EntangledError:
             trace.abandon()
             return None
-        except BaseException:
+        except BaseException as error:
             trace.abandon()
+            if isinstance(error, RuntimeError) and (said := with_place(error)) is not error:
+                raise said from error
             raise
 
     def _add_argument(self, trace: Trace, i: int, tensor: Any, as_is: dict[int, bool]) -> Any:

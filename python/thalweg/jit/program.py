@@ -14,6 +14,9 @@ from thalweg.jit.trace import Trace, describe, is_simple
 __all__ = ["Gradient", "Program", "record_gradient"]
 
 
+_UNBOUNDED = "while_loop: its backward needs max_iterations"
+
+
 class Program:
     """A program made of a trace. The core reads the attributes once (see native_entry.h), checks and runs it.
 
@@ -128,6 +131,7 @@ class Gradient:
 
     def __init__(self, results: list[int], arguments: list[int], variables: list, grads: list) -> None:
         self.results, self.arguments, self.variables, self.grads = results, arguments, variables, grads
+        self.refusal = ""  # why there are no gradients: what backward raises
 
 
 def record_gradient(tracer: Any, arguments: list, results: list) -> Gradient | None:
@@ -142,5 +146,13 @@ def record_gradient(tracer: Any, arguments: list, results: list) -> Gradient | N
         return None
     seeds = [tracer.add_input(f"gradient {i}", results[i].detach().contiguous()) for i in roots]
     leaves = [arguments[i] for i in wanted] + variables
-    grads = autograd_grad([results[i] for i in roots], leaves, seeds, allow_unused=True)
+    try:
+        grads = autograd_grad([results[i] for i in roots], leaves, seeds, allow_unused=True)
+    except RuntimeError as error:
+        if not str(error).startswith(_UNBOUNDED):
+            raise
+        # Who never calls backward needs no bound.
+        gradient = Gradient(roots, wanted, variables, [None] * len(leaves))
+        gradient.refusal = str(error)
+        return gradient
     return Gradient(roots, wanted, variables, list(grads))

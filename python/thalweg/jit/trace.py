@@ -11,6 +11,7 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.jit.context import tracing
+from thalweg.jit.convert.calls import converted
 from thalweg.jit.host import SOURCES, Draw, HostStep, ScheduleStep, Source, parts_of
 from thalweg.jit.modules import ModuleGuard
 from thalweg.jit.numbers import Number
@@ -346,6 +347,8 @@ class Trace:
 
     # ---- modules
 
+    converted = staticmethod(converted)
+
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
         """Runs a module's call under its path."""
         if id(module) not in self._names:
@@ -356,6 +359,7 @@ class Trace:
         self._path.append(self._names[id(module)])
         self.tracer.module = self._path[-1]
         try:
+            call = module._call_traced
             around = module.__dict__.get("_around_call")  # see nn.graph.GraphModule
             return around(call, *args, **kwargs) if around else call(*args, **kwargs)
         finally:

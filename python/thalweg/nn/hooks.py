@@ -74,8 +74,8 @@ class CallHooks:
         self.backward = HookDict()
 
 
-def call_with_hooks(module, hooks, args, kwargs):
-    """Runs `module.forward` between its hooks; hooks marked always_call run when forward raises too."""
+def call_with_hooks(module, forward, hooks, args, kwargs):
+    """Runs the module's `forward` between its hooks; hooks marked always_call run when forward raises too."""
     done = set()
     try:
         args, kwargs = _run_forward_pre(module, hooks, args, kwargs)
@@ -83,7 +83,7 @@ def call_with_hooks(module, hooks, args, kwargs):
         if hooks.backward or hooks.backward_pre:
             record = _BackwardRecord(module, hooks)
             args = record.watch_inputs(args)
-        result = module.forward(*args, **kwargs)
+        result = forward(*args, **kwargs)
         for hook_id, (hook, flags) in list(hooks.forward.items()):
             done.add(hook_id)
             result = _run_forward_hook(module, hook, flags, args, kwargs, result)

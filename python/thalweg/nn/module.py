@@ -59,7 +59,13 @@ class Module(TreeMixin, StateMixin, ConvertMixin):
         hooks = self._call_hooks
         if hooks is None:
             return self.forward(*args, **kwargs)
-        return call_with_hooks(self, hooks, args, kwargs)
+        return call_with_hooks(self, self.forward, hooks, args, kwargs)
+
+    def _call_traced(self, *args, **kwargs):
+        forward = tracing.current.converted(self.forward)
+        if self._call_hooks is None:
+            return forward(*args, **kwargs)
+        return call_with_hooks(self, forward, self._call_hooks, args, kwargs)
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Runs `hook(module, args)` before forward; a result other than None replaces the arguments.

@@ -1,0 +1,174 @@
+#include "eager/control.h"
+
+#include <algorithm>
+
+#include "eager/modes.h"
+#include "eager/region_tape.h"
+
+namespace tw::eager {
+
+using ir::Graph;
+using ir::Value;
+
+bool is_differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
+
+void RegionStart::backward(std::vector<Tensor>&, std::vector<Tensor>&) {
+  TW_FAIL(kRuntime, "backward: it reached the inside of a branch or a loop body from the outside");
+}
+
+void RegionStart::add(TensorImpl& input, bool wanted) {
+  outputs.push_back({input.dtype, input.sizes});
+  if (wanted && is_differentiable(input.dtype))
+    set_history(input, Ref<Node>(this), static_cast<uint32_t>(outputs.size()) - 1);
+}
+
+RegionRecorder::RegionRecorder(Tracer& tracer, const std::string& name, uint64_t differentiates)
+    : start(make_ref<RegionStart>()), tracer_(tracer) {
+  tracer.begin_region(name, differentiates);
+}
+
+void RegionRecorder::drop() {
+  if (!std::exchange(open_, false)) return;
+  tracer_.drop_region();
+  put_histories_back();
+}
+
+void RegionRecorder::insert_result(size_t at, const Tensor& outside) {
+  results.insert(results.begin() + static_cast<int64_t>(at), outside);
+  traced.results.insert(traced.results.begin() + static_cast<int64_t>(at), tracer_.value_of(*outside));
+}
+
+Tensor RegionRecorder::add_input(DType dtype, const Dims& sizes, bool wanted) {
+  inputs.push_back(tracer_.add_region_input("", dtype, sizes));
+  on_tape.push_back(wanted && modes().grad_enabled && is_differentiable(dtype));
+  start->add(*inputs.back(), on_tape.back());
+  return inputs.back();
+}
+
+void RegionRecorder::carry_history(const Tensor& base) {
+  carried_histories.push_back(base);
+  histories_before_.push_back({base->grad_fn, base->output_nr});
+  start->add(*base, true);
+  base->storage->version++;  // so that views of it look for their tape anew
+}
+
+void RegionRecorder::put_histories_back() {
+  for (size_t i = 0; i < histories_before_.size(); i++)
+    set_history(*carried_histories[i], histories_before_[i].node, histories_before_[i].input_nr);
+  histories_before_.clear();
+}
+
+std::vector<Tensor> RegionRecorder::finish(std::vector<Tensor> given) {
+  results = std::move(given);
+  for (const Tensor& result : results) grad_fn_of(*result);  // may record ops, which belong to the region
+  traced = tracer_.end_region(results);
+  open_ = false;
+  put_histories_back();
+  std::vector<Tensor> others;
+  for (const TracedRegion::History& history : traced.histories)
+    if (std::find(carried_histories.begin(), carried_histories.end(), history.base) ==
+        carried_histories.end())
+      others.push_back(history.base);
+  return others;
+}
+
+RegionTape::RegionTape(RegionRecorder& recorder, const std::vector<Tensor>& written)
+    : region(recorder.traced.id), start(recorder.start) {
+  for (const Tensor& result : recorder.results)
+    roots.push_back(is_differentiable(result->dtype) ? gradient_edge(*result) : Edge());
+  for (const Tensor& base : written) {
+    Edge root = gradient_edge(*base);  // where this region leaves it alone
+    for (const TracedRegion::History& history : recorder.traced.histories)
+      if (history.base == base) root = history.after;
+    roots.push_back(std::move(root));
+  }
+  std::unordered_set<Node*> seen;
+  for (const Edge& root : roots) visit(root, seen);
+}
+
+void RegionTape::visit(const Edge& root, std::unordered_set<Node*>& seen) {
+  std::vector<Edge> stack = {root};
+  while (!stack.empty()) {
+    Edge edge = std::move(stack.back());
+    stack.pop_back();
+    if (!edge.node || edge.node.get() == start.get()) continue;
+    if (edge.node->sequence < start->sequence) {
+      if (!has_edge(ends, edge)) ends.push_back(edge);
+    } else if (seen.insert(edge.node.get()).second) {
+      for (const Edge& next : edge.node->edges) stack.push_back(next);
+    }
+  }
+}
+
+namespace {
+
+int64_t next_region_draw(Graph& graph, std::initializer_list<const Graph*> regions) {
+  for (const Graph* region : regions)
+    if (ir::draws_numbers(*region)) return graph.draws++;
+  return -1;
+}
+
+}  // namespace
+
+ir::Node& append_cond(Tracer& tracer, const Value& pred, const Captures& captures, std::unique_ptr<Graph> yes,
+                      std::unique_ptr<Graph> no) {
+  static const ir::OpDef& def = ir::registry().get("cond");
+  ir::Values inputs = {pred};
+  inputs.append(captures.values.begin(), captures.values.end());
+  const int starts[] = {0, 1, static_cast<int>(inputs.size())};
+  Graph& graph = tracer.innermost();
+  int64_t draw = next_region_draw(graph, {yes.get(), no.get()});
+  tracer.draws_in_regions |= draw >= 0;
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(yes));
+  regions.push_back(std::move(no));
+  ir::Node& node =
+      graph.append(def, {inputs.data(), inputs.size()}, starts, def.defaults(), std::move(regions));
+  node.region_draw = draw;
+  return node;
+}
+
+ir::Node& append_loop(Tracer& tracer, const LoopInputs& loop, const Captures& captures,
+                      std::unique_ptr<Graph> body) {
+  static const ir::OpDef& def = ir::registry().get("loop");
+  ir::Values inputs = {loop.pred, loop.trips};
+  for (const auto* list : {&loop.carried, &loop.slices, &captures.values})
+    inputs.append(list->begin(), list->end());
+  auto starts = ir::loop_starts(static_cast<int>(loop.carried.size()), static_cast<int>(loop.slices.size()),
+                                static_cast<int>(captures.values.size()));
+  ir::AttrBox attrs(def.attr_type, def.defaults());
+  ir::write_attr(def.schema.params[5].field, attrs.get(), loop.length, "loop", "length");
+  ir::write_attr(def.schema.params[6].field, attrs.get(), loop.reverse, "loop", "reverse");
+  Graph& graph = tracer.innermost();
+  int64_t draw = next_region_draw(graph, {body.get()});
+  tracer.draws_in_regions |= draw >= 0;
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(body));
+  ir::Node& node = graph.append(def, {inputs.data(), inputs.size()}, {starts.data(), starts.size()},
+                                attrs.get(), std::move(regions));
+  node.region_draw = draw;
+  return node;
+}
+
+Tracer& tracer_of_backward(const char* op) {
+  TW_CHECK(modes().tracer, kRuntime, op, ": its backward belongs to the trace that it was recorded in");
+  TW_CHECK(!modes().grad_enabled, kNotImplemented, op,
+           ": in a traced function its backward cannot be differentiated again (create_graph=True)");
+  return *modes().tracer;
+}
+
+void want_no_writes(const TracedRegion& traced, const char* op) {
+  TW_CHECK(traced.writes.empty(), kNotImplemented, op,
+           ": its backward writes to a tensor of the outside, which a traced function cannot do");
+}
+
+ControlNode::ControlNode(Tracer& tracer, ir::Node& node) : node_(&node) { tracer.remember_place(sequence); }
+
+void ControlNode::check_kept() const {
+  TW_CHECK(
+      node_, kRuntime, name(),
+      ": backward has already run through this graph; pass retain_graph=True to the first backward to run "
+      "it again");
+}
+
+}  // namespace tw::eager

@@ -1,0 +1,177 @@
+// Control flow: each region belongs to one launch, whose operands are what the plans in it are bound to.
+#include <algorithm>
+
+#include "base/error.h"
+#include "plan/check.h"
+
+namespace tw::plan {
+
+namespace {
+
+// The memory that a body wants from its launch.
+struct Wants {
+  int64_t arena = 0;
+  std::vector<int64_t> inputs, variables, outputs;  // bytes
+};
+
+Wants wants_of(const Plan& body) {
+  TW_CHECK(body.actors.size() == 1 && body.actors[0].kind == ActorKind::kChain && body.actors[0].rate == 1 &&
+               body.registers.empty(),
+           kValue, "the plan of a region is one chain of rate 1");
+  Wants wants;
+  for (const Segment& segment : body.segments) {
+    TW_CHECK(segment.kind != SegmentKind::kConstant, kValue, "the plan of a region has a constant");
+    if (segment.kind == SegmentKind::kArena) {
+      TW_CHECK(segment.index == 0, kValue, "the plan of a region has more than one arena");
+      wants.arena = segment.size_bytes;
+      continue;
+    }
+    auto& list = segment.kind == SegmentKind::kInput      ? wants.inputs
+                 : segment.kind == SegmentKind::kVariable ? wants.variables
+                                                          : wants.outputs;
+    list.resize(std::max(list.size(), static_cast<size_t>(segment.index) + 1));
+    list[segment.index] = segment.size_bytes;
+  }
+  return wants;
+}
+
+class LaunchCheck {
+ public:
+  LaunchCheck(const Plan& plan, const Launch& launch)
+      : plan_(plan), launch_(launch), region_(plan.regions[launch.region]) {}
+
+  void run() const {
+    bool loop = region_.kind == RegionKind::kLoop;
+    TW_CHECK(region_.bodies.size() == (loop ? 1 : 2), kValue, "its region has ", region_.bodies.size(),
+             " plans");
+    TW_CHECK(launch_.lifted.empty() && launch_.mutated.empty(), kValue,
+             "control flow has no numbers of its own and writes no inputs");
+    TW_CHECK(!launch_.inputs.empty() && !launch_.outputs.empty(), kValue,
+             "control flow has a predicate and an arena");
+    int64_t arena = 0;
+    for (const Plan& body : region_.bodies) {
+      TW_CHECK(body.numbers == plan_.numbers, kValue, "the plan of a region knows other numbers");
+      check_plan(body);
+      Wants wants = wants_of(body);
+      arena = std::max(arena, wants.arena);
+      bool draws = body.draws > 0;
+      TW_CHECK(!draws || launch_.draw >= 0, kValue, "its region draws random numbers, and it has no draw");
+      loop ? check_loop(wants) : check_cond(wants);
+    }
+    const Value& scratch = value(launch_.outputs.back(), "the arena");
+    TW_CHECK(scratch.dtype == DType::kUInt8 && span_bytes(scratch) == arena, kValue,
+             "its last output is the arena of its plans, ", arena, " bytes, got ", span_bytes(scratch));
+  }
+
+ private:
+  const Value& value(int number, const char* what) const {
+    TW_CHECK(number >= 0, kValue, what, " is absent");
+    const Value& v = plan_.values[number];
+    int64_t count = 1;
+    for (size_t i = v.sizes.size(); i-- > 0; count *= v.sizes[i])
+      TW_CHECK(v.sizes[i] == 1 || numel(v.sizes) == 0 || v.strides[i] == count, kValue, "value ", number,
+               ", an operand of control flow, has gaps or does not lie in row-major order");
+    return v;
+  }
+  void want(int number, int64_t bytes, const char* what) const {
+    const Value& v = value(number, what);
+    TW_CHECK(span_bytes(v) == bytes, kValue, what, " is value ", number, " of ", span_bytes(v),
+             " bytes, the plan of the region takes ", bytes);
+  }
+  // One part of a value that holds `length` of them.
+  void want_part(int number, int64_t bytes, const char* what) const {
+    const Value& v = value(number, what);
+    TW_CHECK(region_.length >= 0 && !v.sizes.empty() && v.sizes[0] == region_.length &&
+                 span_bytes(v) == bytes * region_.length,
+             kValue, what, " is value ", number, " of ", span_bytes(v),
+             " bytes, the plan of the region takes ", region_.length, " parts of ", bytes);
+  }
+  void want_scalar(int number, DType dtype, const char* what) const {
+    const Value& v = value(number, what);
+    TW_CHECK(v.dtype == dtype && v.sizes.empty(), kValue, what, " is value ", number, ", no ", dtype,
+             " scalar");
+  }
+  void want_counts(size_t inputs, size_t outputs) const {
+    TW_CHECK(launch_.inputs.size() == inputs && launch_.outputs.size() == outputs, kValue, inputs,
+             " inputs and ", outputs, " outputs are wanted, got ", launch_.inputs.size(), " and ",
+             launch_.outputs.size());
+  }
+
+  void check_cond(const Wants& wants) const {
+    TW_CHECK(wants.variables.empty(), kValue, "the plan of a branch has variables");
+    want_counts(wants.inputs.size() + 1, wants.outputs.size() + 1);
+    want_scalar(launch_.inputs[0], DType::kBool, "the predicate");
+    for (size_t i = 0; i < wants.inputs.size(); i++)
+      want(launch_.inputs[i + 1], wants.inputs[i], "an operand");
+    for (size_t i = 0; i < wants.outputs.size(); i++) want(launch_.outputs[i], wants.outputs[i], "a result");
+  }
+
+  void check_loop(const Wants& wants) const {
+    TW_CHECK(region_.length >= -1 && region_.carried >= 0 && region_.slices >= 0 &&
+                 wants.variables.size() == static_cast<size_t>(region_.carried) &&
+                 wants.inputs.size() >= static_cast<size_t>(region_.slices),
+             kValue, "the loop carries ", region_.carried, " values and takes ", region_.slices,
+             " in parts; its plan has ", wants.variables.size(), " variables and ", wants.inputs.size(),
+             " inputs");
+    bool pred = launch_.inputs[0] >= 0;
+    TW_CHECK(pred || region_.length >= 0, kValue, "the loop has neither a predicate nor a length");
+    size_t carried = wants.variables.size(), slices = region_.slices;
+    TW_CHECK(wants.outputs.size() >= pred, kValue, "the plan of the loop does not say whether it goes on");
+    want_counts(2 + carried + wants.inputs.size(), carried + wants.outputs.size() - pred + 1);
+    if (pred) want_scalar(launch_.inputs[0], DType::kBool, "the predicate");
+    if (pred) TW_CHECK(wants.outputs[0] == 1, kValue, "whether the loop goes on is no bool");
+    if (launch_.inputs[1] >= 0) want_scalar(launch_.inputs[1], DType::kInt64, "the number of trips");
+    for (size_t i = 0; i < carried; i++) {
+      want(launch_.inputs[2 + i], wants.variables[i], "a carried value");
+      want(launch_.outputs[i], wants.variables[i], "a carried value");
+    }
+    for (size_t i = 0; i < wants.inputs.size(); i++) {
+      int operand = launch_.inputs[2 + carried + i];
+      i < slices ? want_part(operand, wants.inputs[i], "a slice")
+                 : want(operand, wants.inputs[i], "a capture");
+    }
+    for (size_t i = pred; i < wants.outputs.size(); i++)
+      want_part(launch_.outputs[carried + i - pred], wants.outputs[i], "a stacked result");
+  }
+
+  const Plan& plan_;
+  const Launch& launch_;
+  const Region& region_;
+};
+
+// What a region draws moves later draws: they may not have been taken before it runs.
+void check_draws(const Actor& actor) {
+  int64_t highest = -1;
+  for (const Launch& launch : actor.launches) {
+    TW_CHECK(launch.region < 0 || launch.draw < 0 || launch.draw > highest, kValue, "a region with draw ",
+             launch.draw, " runs after draw ", highest);
+    highest = std::max(highest, launch.draw);
+  }
+}
+
+}  // namespace
+
+void check_regions(const Plan& plan) {
+  std::vector<int> used(plan.regions.size());
+  bool open = has_open_draws(plan);
+  TW_CHECK(!open || (plan.actors.size() == 1 && plan.actors[0].rate == 1), kValue,
+           "plan: a region draws random numbers, so that one actor of rate 1 is wanted");
+  for (const Actor& actor : plan.actors) {
+    for (size_t i = 0; i < actor.launches.size(); i++) {
+      const Launch& launch = actor.launches[i];
+      if (launch.region < 0) continue;
+      used[launch.region]++;
+      try {
+        LaunchCheck(plan, launch).run();
+      } catch (const Error& error) {
+        throw Error(error.kind(),
+                    cat("plan: actor '", actor.name, "', launch ", i, " (", launch.op, "): ", error.what()));
+      }
+    }
+    if (open) check_draws(actor);
+  }
+  for (size_t i = 0; i < used.size(); i++)
+    TW_CHECK(used[i] == 1, kValue, "plan: region ", i, " has ", used[i], " launches; one is wanted");
+}
+
+}  // namespace tw::plan

@@ -1,0 +1,74 @@
+#include "planner/plan_regions.h"
+
+#include <algorithm>
+
+#include "ir/control.h"
+#include "planner/plan_graph.h"
+
+namespace tw::planner {
+
+namespace {
+
+// While it lives, carried values of a loop's body are variables, and what the next iteration gets is assigned
+// to them: they stay where they are, and the plan knows how to write them last.
+class CarriedAsVariables {
+ public:
+  CarriedAsVariables(ir::Graph& body, const ir::LoopShape& shape)
+      : body_(body), inputs_(body.inputs), outputs_(body.outputs) {
+    body.variables.assign(inputs_.begin(), inputs_.begin() + shape.carried);
+    body.inputs.erase(body.inputs.begin(), body.inputs.begin() + shape.carried);
+    auto first = body.outputs.begin() + shape.pred;
+    for (int i = 0; i < shape.carried; i++)
+      if (first[i].get() != body.variables[i].value.get()) body.assignments.push_back({i, first[i]});
+    body.outputs.erase(first, first + shape.carried);
+  }
+  ~CarriedAsVariables() {
+    body_.variables.clear();
+    body_.assignments.clear();
+    body_.inputs = std::move(inputs_);
+    body_.outputs = std::move(outputs_);
+  }
+  CarriedAsVariables(const CarriedAsVariables&) = delete;
+  CarriedAsVariables& operator=(const CarriedAsVariables&) = delete;
+
+ private:
+  ir::Graph& body_;
+  std::vector<ir::Leaf> inputs_;
+  std::vector<ir::Value> outputs_;
+};
+
+plan::Region plan_region(ir::Node& node, const ir::Graph& root) {
+  plan::Region region;
+  if (ir::control_kind(*node.def) == ir::ControlKind::kCond) {
+    for (auto& branch : node.regions) region.bodies.push_back(plan_graph(*branch, root, {}));
+    return region;
+  }
+  ir::LoopShape shape = ir::loop_shape(node);
+  region.kind = plan::RegionKind::kLoop;
+  region.carried = shape.carried;
+  region.slices = shape.slices;
+  region.length = shape.length;
+  region.reverse = shape.reverse;
+  CarriedAsVariables carried(*node.regions[0], shape);
+  region.bodies.push_back(plan_graph(*node.regions[0], root, {}));
+  return region;
+}
+
+}  // namespace
+
+RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root) {
+  RegionPlans plans;
+  for (auto& node : graph.nodes)
+    if (!node->regions.empty()) plans.emplace(node.get(), plan_region(*node, root));
+  return plans;
+}
+
+int64_t arena_bytes(const plan::Region& region) {
+  int64_t bytes = 0;
+  for (const plan::Plan& body : region.bodies)
+    for (const plan::Segment& segment : body.segments)
+      if (segment.kind == plan::SegmentKind::kArena) bytes = std::max(bytes, segment.size_bytes);
+  return bytes;
+}
+
+}  // namespace tw::planner

@@ -1,0 +1,130 @@
+#include "runtime/region.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "runtime/chain.h"
+
+namespace tw::runtime {
+
+using plan::SegmentKind;
+
+namespace {
+
+int64_t bytes_of(const device::Operand& operand) { return operand.count() * size_of(operand.dtype); }
+
+}  // namespace
+
+struct RegionLaunch::Body {
+  Body(const plan::Plan& p, KernelSource& source)
+      : plan(p), chain(p, 0, source, std::vector<char*>(p.segments.size(), nullptr)) {
+    step.bases.resize(p.segments.size());
+    for (size_t i = 0; i < p.segments.size(); i++) {
+      auto& list = segments[static_cast<int>(p.segments[i].kind)];
+      list.resize(std::max(list.size(), static_cast<size_t>(p.segments[i].index) + 1));
+      list[p.segments[i].index] = static_cast<int>(i);
+    }
+  }
+  const std::vector<int>& of(SegmentKind kind) const { return segments[static_cast<int>(kind)]; }
+  void point(SegmentKind kind, size_t index, void* data) {
+    step.bases[of(kind)[index]] = static_cast<char*>(data);
+  }
+  int64_t bytes(SegmentKind kind, size_t index) const { return plan.segments[of(kind)[index]].size_bytes; }
+
+  const plan::Plan& plan;
+  Chain chain;
+  StepBindings step;
+  std::vector<int> segments[5];  // by kind and index
+};
+
+RegionLaunch::RegionLaunch(const plan::Region& region, const plan::Launch& launch, KernelSource& source,
+                           Chain& owner)
+    : region_(region), owner_(owner), draw_(launch.draw) {
+  for (size_t i = 0; i < region.bodies.size(); i++) {
+    auto kernels = source.body(launch, static_cast<int>(i));
+    bodies_.push_back(std::make_unique<Body>(region.bodies[i], *kernels));
+  }
+  kernel = [](device::KernelContext& context) {
+    static_cast<RegionLaunch*>(const_cast<void*>(context.attributes))->run(context);
+  };
+  attributes = this;
+}
+
+RegionLaunch::~RegionLaunch() = default;
+
+void RegionLaunch::write_number(const plan::Lifted&, const Scalar&) {
+  TW_FAIL(kInternal, "run: control flow has no numbers");
+}
+
+void RegionLaunch::cancel() {
+  for (auto& body : bodies_) body->chain.cancel();
+}
+
+void RegionLaunch::begin_step(const StepBindings& step) {
+  for (auto& body : bodies_) {
+    body->step.numbers = step.numbers;
+    body->step.seed = step.seed;
+  }
+}
+
+// Runs a body that starts at the region's draw number `drawn`; returns how many it took.
+int64_t RegionLaunch::fire(Body& body, int64_t drawn) {
+  body.step.first_draw = first_draw + static_cast<uint64_t>(drawn);
+  body.chain.bind(body.step);
+  body.chain.fire(0);
+  return body.plan.draws + body.chain.extra_draws();
+}
+
+void RegionLaunch::run(device::KernelContext& context) {
+  int64_t drawn = region_.kind == plan::RegionKind::kCond ? run_cond(context) : run_loop(context);
+  if (draw_ >= 0) owner_.move_draws(draw_, drawn - 1);
+}
+
+int64_t RegionLaunch::run_cond(device::KernelContext& context) {
+  Body& body = *bodies_[*context.in(0).as<bool>() ? 0 : 1];
+  if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
+  for (size_t i = 0; i < body.of(SegmentKind::kInput).size(); i++)
+    body.point(SegmentKind::kInput, i, context.inputs[i + 1].data);
+  for (size_t i = 0; i < body.of(SegmentKind::kOutput).size(); i++)
+    body.point(SegmentKind::kOutput, i, context.outputs[i].data);
+  return fire(body, 0);
+}
+
+int64_t RegionLaunch::run_loop(device::KernelContext& context) {
+  Body& body = *bodies_[0];
+  const size_t carried = region_.carried, slices = region_.slices;
+  const auto operands = context.inputs.subspan(2 + carried);
+  const bool with_pred = context.in(0).present();
+  const size_t results = body.of(SegmentKind::kOutput).size();
+  if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
+  for (size_t i = 0; i < carried; i++) {
+    const device::Operand &from = context.inputs[2 + i], &to = context.outputs[i];
+    if (from.data != to.data && bytes_of(to) > 0)
+      std::memcpy(to.data, from.data, static_cast<size_t>(bytes_of(to)));
+    body.point(SegmentKind::kVariable, i, to.data);
+  }
+  for (size_t i = slices; i < operands.size(); i++) body.point(SegmentKind::kInput, i, operands[i].data);
+  bool go_on = !with_pred || *context.in(0).as<bool>();
+  if (with_pred) body.point(SegmentKind::kOutput, 0, &go_on);
+
+  const bool bounded = context.in(1).present();
+  int64_t trips = region_.length < 0 ? std::numeric_limits<int64_t>::max() : region_.length;
+  if (bounded) trips = std::min(trips, *context.in(1).as<int64_t>());
+  int64_t drawn = 0;
+  for (int64_t i = 0; i < trips && go_on; i++) {
+    const int64_t part = region_.reverse ? trips - 1 - i : i;
+    for (size_t k = 0; k < slices; k++)
+      body.point(SegmentKind::kInput, k, operands[k].as<char>() + part * body.bytes(SegmentKind::kInput, k));
+    for (size_t k = with_pred; k < results; k++)
+      body.point(
+          SegmentKind::kOutput, k,
+          context.outputs[carried + k - with_pred].as<char>() + part * body.bytes(SegmentKind::kOutput, k));
+    drawn += fire(body, drawn);
+  }
+  return drawn;
+}
+
+}  // namespace tw::runtime

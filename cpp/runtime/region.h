@@ -1,0 +1,41 @@
+// A launch of control flow: runs the chains of its region's plans, on the caller's thread, in memory that the
+// launch was given. An iteration costs the rebinding of the parts that it takes and gives.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/bindings.h"
+#include "runtime/kernel_source.h"
+
+namespace tw::runtime {
+
+class Chain;
+
+class RegionLaunch final : public LaunchKernel {
+ public:
+  // `owner` runs the launch and hears of its draws.
+  RegionLaunch(const plan::Region& region, const plan::Launch& launch, KernelSource& source, Chain& owner);
+  ~RegionLaunch() override;
+
+  void write_number(const plan::Lifted& where, const Scalar& value) override;
+  void cancel() override;
+  // The numbers and the seed of a step.
+  void begin_step(const StepBindings& step);
+
+  uint64_t first_draw = 0;  // of the region's; set before each firing of the owner
+
+ private:
+  struct Body;
+  void run(device::KernelContext& context);
+  int64_t run_cond(device::KernelContext& context);
+  int64_t run_loop(device::KernelContext& context);
+  int64_t fire(Body& body, int64_t drawn);
+
+  const plan::Region& region_;
+  Chain& owner_;
+  int64_t draw_;
+  std::vector<std::unique_ptr<Body>> bodies_;
+};
+
+}  // namespace tw::runtime
