@@ -15,6 +15,7 @@ from thalweg._core._tensor import Tensor
 from thalweg.autograd.modes import set_grad_enabled
 from thalweg.io.files import replacing
 from thalweg.jit.context import tracing
+from thalweg.jit.convert.calls import converted
 from thalweg.jit.function import Compiled
 from thalweg.jit.numbers import Number, repr_number
 from thalweg.jit.program import item_of
@@ -148,7 +149,7 @@ def _trace(
     if isinstance(getattr(function, "_compiled", None), Compiled):  # an nn.Graph
         call, trains = function._compiled, function.training
     with trace, set_grad_enabled(trains):
-        structure = encode(call(*args, **kwargs), "", results, names)
+        structure = encode(converted(call)(*args, **kwargs), "", results, names)
     if trace.host_steps:
         raise ValueError(
             "save_graph: the call steps a schedule or draws numbers in Python: leave that out of the function"

@@ -414,3 +414,8 @@ def test_global_names_are_refused_where_a_tensor_decides():
     text = message(f, tw.tensor(1.0))
     assert "what a `global` name is" in text and "if x > 0:" in text
     assert COUNT == 0
+
+
+def test_compiled_functions_inside_of_compiled_ones():
+    inner = tw.jit(helper)
+    check(lambda x: inner(x) + 1, (X,), (X * 100,))

@@ -67,6 +67,28 @@ def test_state_and_random_numbers_go_on_from_run_to_run(model, tmp_path):
     assert f"result 1: float32[3], checksum {checksum(layers[0].running_mean)}\n" in printed
 
 
+def test_control_flow_and_what_it_draws(model, tmp_path):
+    layers = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+
+    def f(x, n):
+        i = tw.tensor(0)
+        while i < n:
+            x = layers(x).tanh()
+            i = i + 1
+            if x.abs().max() > 10:
+                break
+        return x + tw.rand(3)
+
+    x, n = tw.randn(5, 3), tw.tensor(3)
+    tw.save_graph(model, f, x, n)
+    tw.manual_seed(7)
+    with tw.no_grad():
+        for _ in range(2):
+            y = f(x, n)
+    printed = run(model, *give(tmp_path, "x", x), *give(tmp_path, "n", n), "--repeat", 2, "--seed", 7)
+    assert f"result result: float32[5, 3], checksum {checksum(y)}\n" in printed
+
+
 def test_numbers(model, tmp_path):
     weight = nn.Parameter(tw.tensor([1.0, -2.0]))
     optimizer = tw.optim.SGD([weight], lr=0.1)

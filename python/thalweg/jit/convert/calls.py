@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._core import _native
 from thalweg.jit.convert import staging
 from thalweg.jit.convert.jumps import PREFIX
 from thalweg.jit.convert.rewrite import needs_rewriting, rewrite
@@ -37,6 +38,8 @@ def converted(function: Any) -> Any:
     if isinstance(function, types.MethodType):
         inner = converted(function.__func__)
         return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+    if isinstance(function, _native.CallPath):  # made by tw.jit: in a trace it is a part of that
+        return converted(function._function)
     if not isinstance(function, types.FunctionType):
         return function
     code = function.__code__

@@ -11,8 +11,8 @@ __all__ = ["check_result", "with_place"]
 
 _VALUE_READ = "item: a traced function cannot read the value of a tensor"
 _WAY_OUT = (
-    "Where it decides something in an `if`, a `while` or a `for`, write that in a function made with `def`, in a file: "
-    "it is converted. In a lambda, and elsewhere, use tw.cond, tw.while_loop or tw.scan; for an element, indexing"
+    "Where it decides something in an `if`, a `while` or a `for`, write that in a function that stands in a file: "
+    "it is converted. Elsewhere use tw.cond, tw.while_loop or tw.scan; for an element, indexing"
 )
 
 
