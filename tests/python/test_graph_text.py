@@ -70,6 +70,7 @@ def test_a_broken_graph_names_the_node():
                 "after algebraic",
                 "after common_subexpressions",
                 "after dead_code",
+                "after region_operands",
             ],
         ),
         ("dead_code,before", ["before", "after dead_code"]),
