@@ -6,6 +6,7 @@ import thalweg as tw
 from .compare import GRADIENT_FACTOR, TOLERANCES
 from .convert import dtype_name, rebuild, tensors_of, to_numpy
 from .demanded import UNWRITTEN
+from .draws import unseeded
 from .outcome import SKIP, Rejected, first_line
 from .sides import THALWEG
 
@@ -19,7 +20,8 @@ _OTHER_SUMS = frozenset("svd linalg.svd linalg.pinv".split())
 def compiled(op, sample):
     """Results, and the gradients of all inputs that require one, against the same function in eager mode."""
     try:
-        fn = THALWEG.function(op)
+        unseeded_op = unseeded(op.op)  # a trace seeds nothing
+        fn = THALWEG.function(op) if unseeded_op is op.op else THALWEG.target(unseeded_op)
         input, args, kwargs, _ = THALWEG.inputs(sample)
     except Exception as error:  # what the check `value` speaks of
         raise Rejected(first_line(error)) from None

@@ -265,7 +265,8 @@ PyMethodDef kOpMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject make_op_type() {
-  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  PyTypeObject type = {};
+  Py_SET_REFCNT(reinterpret_cast<PyObject*>(&type), 1);
   type.tp_name = "thalweg.Op";
   type.tp_basicsize = sizeof(OpObject);
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;

@@ -419,3 +419,20 @@ def test_global_names_are_refused_where_a_tensor_decides():
 def test_compiled_functions_inside_of_compiled_ones():
     inner = tw.jit(helper)
     check(lambda x: inner(x) + 1, (X,), (X * 100,))
+
+
+def double_each(tree, depth=0):
+    """Calls itself, and reads a name of its module."""
+    if isinstance(tree, list):
+        return [double_each(item, depth + 1) for item in tree]
+    return tw.add(tree, tree) if depth else tree
+
+
+def test_a_function_that_calls_itself_finds_the_names_of_its_module():
+    def closed(n):
+        return n if n <= 0 else n + closed(n - 1)
+
+    x = tw.tensor(3.0)
+    compiled = tw.jit(lambda x, n: (double_each([x, [x, x]]), closed(n) + x), static_argnums=(1,))
+    (first, (second, _)), total = compiled(x, 4)
+    assert first == 6 and second == 6 and total == 13

@@ -93,6 +93,7 @@ def _maker(function: types.FunctionType) -> Callable | None:
     parts = function.__qualname__.split(".")
     class_name = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
     rewrite(definition, class_name)
+    definition.name = f"{PREFIX}function"  # its own name must mean what it means outside, where it calls itself
     # A function around it has the closure's names, so that the code finds them where it did.
     names = [name for name in code.co_freevars if name.isidentifier()]
     lines = [f"def {PREFIX}around({PREFIX}):", *(f"    {name} = None" for name in names), "    pass"]
@@ -102,12 +103,13 @@ def _maker(function: types.FunctionType) -> Callable | None:
     scope: dict[str, Any] = {}
     exec(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), scope)
     template = scope[f"{PREFIX}around"](staging_names)
+    renamed = template.__code__.replace(co_name=code.co_name)
 
     def make(original: types.FunctionType) -> types.FunctionType:
         cells = dict(zip(original.__code__.co_freevars, original.__closure__ or ()))
         own = dict(zip(template.__code__.co_freevars, template.__closure__ or ()))
         closure = tuple(cells.get(name) or own[name] for name in template.__code__.co_freevars)
-        return _like(original, template.__code__, closure or None)
+        return _like(original, renamed, closure or None)
 
     return make
 
