@@ -310,13 +310,25 @@ class Walk {
     return true;
   }
 
+  // The kernel changes a part of its first input, which it may do in place. It may fail, so that only a
+  // region does it to what it carries: to a variable of the program it would be written too early.
+  bool updates(const Step& step, int buffer, const ir::Geometry& geometry) const {
+    static const int window_write = ir::registry().get("window_write").id;
+    static const int index_put = ir::registry().get("index_put").id;
+    const int id = step.node->def->id;
+    const Place& input = step.inputs[0];
+    return (id == window_write || id == index_put) && regions_.inside && input.buffer == buffer &&
+           same(input.geometry, geometry) && alone(step, 0);
+  }
+
   Place place_output(const Step& step, size_t number) {
     const ir::GraphValue& value = *step.node->outputs[number];
     const ir::OpDef& def = *step.node->def;
     const About& known = about(value);
     if (known.variable >= 0 && committing_) {
       Place variable = at(variable_buffers_[known.variable], value);
-      if (may_overwrite(variable, value) && aligned(step, variable.buffer, variable.geometry))
+      if (may_overwrite(variable, value) && (aligned(step, variable.buffer, variable.geometry) ||
+                                             updates(step, variable.buffer, variable.geometry)))
         return variable;
     }
     if (known.output >= 0) {

@@ -436,3 +436,16 @@ def test_a_function_that_calls_itself_finds_the_names_of_its_module():
     compiled = tw.jit(lambda x, n: (double_each([x, [x, x]]), closed(n) + x), static_argnums=(1,))
     (first, (second, _)), total = compiled(x, 4)
     assert first == 6 and second == 6 and total == 13
+
+
+def test_an_element_that_a_loop_writes_is_written_in_place():
+    def f(n):
+        out = tw.zeros(100, 64)
+        i = tw.tensor(0)
+        while i < n:
+            out[i] = out[i - 1] + 1
+            i = i + 1
+        return out.sum(1)
+
+    compiled = check(f, *numbers(1, 5, 100))
+    assert compiled.programs()[0].step.arena_bytes() < 1.5 * 100 * 64 * 4
