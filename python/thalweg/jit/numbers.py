@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from thalweg._core import _tensor
@@ -94,9 +95,14 @@ class Number:
     def __ceil__(self) -> int:
         return math.ceil(self._fixed())
 
-    def is_integer(self) -> bool:
-        """Whether it is a whole number."""
-        return self._fixed().is_integer() if type(self.value) is float else True
+    def __invert__(self) -> int:
+        return ~self._fixed()  # type: ignore[operator]
+
+    def __getattr__(self, name: str) -> Any:
+        """What else ints and floats have: `bit_length`, `is_integer`, `real`."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._fixed(), name)
 
     def __hash__(self) -> int:
         return hash(self._read("{}", self.value))
@@ -128,14 +134,32 @@ _OPERATORS = {
     "**": lambda a, b: a**b,
 }
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_VALUE_OPERATIONS = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "divmod": divmod,
+}
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def _arithmetic(operator: str, swapped: bool) -> Any:
-    return lambda self, other: self._binary(other, operator, swapped)
+def _arithmetic(symbol: str, swapped: bool) -> Any:
+    return lambda self, other: self._binary(other, symbol, swapped)
 
 
-def _comparison(name: str, operator: str) -> Any:
+def _of_values(operation: Any, swapped: bool) -> Any:
+    """An operation that has no formula: it takes the values, and the trace holds while they stay."""
+
+    def operate(self: Number, other: Any) -> Any:
+        a, b = self._fixed(), other._fixed() if type(other) is Number else other
+        return operation(b, a) if swapped else operation(a, b)
+
+    return operate
+
+
+def _comparison(name: str, symbol: str) -> Any:
     def compare(self: Number, other: Any) -> Any:
         if type(other) is Number:
             text, value = other.text, other.value
@@ -146,16 +170,19 @@ def _comparison(name: str, operator: str) -> Any:
         outcome = getattr(self.value, f"__{name}__")(value)
         if outcome is NotImplemented:  # int against float
             outcome = getattr(float(self.value), f"__{name}__")(float(value))
-        self.trace.guard(f"({self.text} {operator} {text})", outcome)
+        self.trace.guard(f"({self.text} {symbol} {text})", outcome)
         return outcome
 
     return compare
 
 
-for _name, _operator in _ARITHMETIC.items():
-    setattr(Number, f"__{_name}__", _arithmetic(_operator, False))
-    setattr(Number, f"__r{_name}__", _arithmetic(_operator, True))
-for _name, _operator in _COMPARISONS.items():
-    setattr(Number, f"__{_name}__", _comparison(_name, _operator))
+for _name, _symbol in _ARITHMETIC.items():
+    setattr(Number, f"__{_name}__", _arithmetic(_symbol, False))
+    setattr(Number, f"__r{_name}__", _arithmetic(_symbol, True))
+for _name, _operation in _VALUE_OPERATIONS.items():
+    setattr(Number, f"__{_name}__", _of_values(_operation, False))
+    setattr(Number, f"__r{_name}__", _of_values(_operation, True))
+for _name, _symbol in _COMPARISONS.items():
+    setattr(Number, f"__{_name}__", _comparison(_name, _symbol))
 
 _tensor.set_traced_number_type(Number)

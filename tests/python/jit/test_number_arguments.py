@@ -54,3 +54,16 @@ def test_what_eager_mode_gives(name):
         expected = plain(CASES[name](x, n, p))
         tw.manual_seed(n)
         assert plain(static(x, n, p)) == expected
+
+
+def test_operations_without_a_formula_take_the_value():
+    def f(x, n, m):
+        whole, rest = divmod(n, m)
+        bits = (n & 6) | (1 << m) ^ ~n, 3 & n, n >> 1, n.bit_length(), divmod(100, n), (2.0 * n).is_integer()
+        return x * whole + rest, bits
+
+    static, x = tw.jit(f), tw.ones(2)
+    for n, m in ((13, 4), (9, 2), (13, 4)):
+        (value, bits), (expected, wanted) = static(x, n, m), f(x, n, m)
+        assert (value == expected).all() and bits == wanted
+    assert static.trace_count == 2
