@@ -38,7 +38,9 @@ class Undefined:
             raise UnboundLocalError(f"local variable {self._name!r} referenced before assignment")
         raise UnboundLocalError(f"{self._name} has no value here: {self._reason}")
 
-    def __getattr__(self, _: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by tools that look at modules, not by a user
+            raise AttributeError(name)
         return self._raise()
 
     __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __add__ = __radd__ = __sub__ = _raise
