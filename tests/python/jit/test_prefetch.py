@@ -53,7 +53,7 @@ def test_reading_hides_behind_the_caller():
     for _ in tw.jit.prefetch(slow(20)):
         time.sleep(0.02)
     both = time.perf_counter() - begin
-    assert both < 20 * 0.02 * 1.5  # one after the other takes twice
+    assert both < 20 * 0.02 * 1.8  # one after the other takes twice
 
 
 def test_a_failure_comes_in_its_turn_with_its_traceback():
