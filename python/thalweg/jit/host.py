@@ -7,26 +7,27 @@ that was traced does it again, as every later one does. When a run fails, it is 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["SOURCES", "Draw", "HostStep", "ScheduleStep", "Source", "parts_of"]
 
 
-class HostStep:
+class HostStep(ABC):
     """A step; `save` comes before it, `undo` takes back all since then."""
 
+    @abstractmethod
     def save(self) -> None:
         """Notes what `run` will change."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self) -> None:
         """Does it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def undo(self) -> None:
         """Puts back what `save` has noted, if it has."""
-        raise NotImplementedError
 
 
 class ScheduleStep(HostStep):
