@@ -1,21 +1,18 @@
 """What a plan says of itself: its numbers agree with each other, and its page holds all of it."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
 import time
 from html.parser import HTMLParser
 
 import pytest
 import thalweg as tw
+from browser import needs_browser, probed
 from thalweg import nn, optim
 from thalweg._core import _native
 from thalweg.jit.plan import Plan
 from thalweg.nn import functional as F
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 # Acts as a reader does, and leaves what it saw in the page.
 PROBE = """<script>
 const failures = [];
@@ -297,21 +294,13 @@ def test_a_page_of_ten_thousand_launches(tmp_path):
     assert large < 8 * small + 0.2 and large < 5  # linear would be 4
 
 
-@pytest.mark.skipif(
-    BROWSER is None,
-    reason="the tests ask for no system packages, and this machine has neither chromium nor google-chrome",
-)
+@needs_browser
 def test_the_page_works_in_a_browser(tmp_path):
     _, step = train_step()
     plan = step.plan()
     page = tmp_path / "plan.html"
     plan.html(page)
-    page.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
-    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
-    shown = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120).stdout
-    found = re.search(r'<pre id="probe">(.*?)</pre>', shown, re.DOTALL)
-    assert found, shown[-2000:]
-    assert json.loads(html.unescape(found[1])) == {
+    assert probed(page, PROBE) == {
         "failures": [],
         "launches": str(len(plan.launches)),
         "modules": ["step", "Sequential"],

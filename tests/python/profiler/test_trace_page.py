@@ -1,18 +1,15 @@
 """`thalweg show` of a trace: the page holds what ran longest inside everything else, lane by lane."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 import thalweg as tw
+from browser import needs_browser, probed
 from thalweg.cli.main import main
 from thalweg.profiler import profile, record_function
 from thalweg.profiler.trace_page import is_trace, read_trace
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 # Acts as a reader does, and leaves what it saw in the page.
 PROBE = """<script>
 const failures = [];
@@ -80,20 +77,12 @@ def test_saved_graphs_are_no_traces():
     assert not is_trace(b"graph f {")
 
 
-@pytest.mark.skipif(
-    BROWSER is None,
-    reason="the tests ask for no system packages, and this machine has neither chromium nor google-chrome",
-)
+@needs_browser
 def test_the_page_works_in_a_browser(tmp_path):
     prof, _ = trace(tmp_path)
     assert main(["show", str(tmp_path / "run.json")]) == 0
     page = tmp_path / "run.html"
-    page.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
-    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
-    shown = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120).stdout
-    found = re.search(r'<pre id="probe">(.*?)</pre>', shown, re.DOTALL)
-    assert found, shown[-2000:]
-    assert json.loads(html.unescape(found[1])) == {
+    assert probed(page, PROBE) == {
         "failures": [],
         "zoomed": True,
         "memory": False,
