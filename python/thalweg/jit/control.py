@@ -42,7 +42,8 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence = 
     1
     """
     if tracing.current is None:
-        return true_fn(*operands) if pred else false_fn(*operands)
+        holds = predicate("cond", pred) if isinstance(pred, Tensor) else pred
+        return true_fn(*operands) if holds else false_fn(*operands)
     return branching.cond(pred, converted(true_fn), converted(false_fn), operands)
 
 
@@ -139,7 +140,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     carry, results = init, []
     order = range(count - 1, -1, -1) if reverse else range(count)
     for i in order:
-        carry, result = f(carry, unflatten(parts_tree, [part[i] for part in parts]))
+        carry, result = _pair(f(carry, unflatten(parts_tree, [part[i] for part in parts])))
         leaves: list = []
         tree = flatten(result, leaves)
         results.append([leaf if isinstance(leaf, Tensor) else as_tensor(leaf) for leaf in leaves])
@@ -147,6 +148,13 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         results.reverse()
     stack = _registry.FUNCTIONS["stack"]
     return carry, unflatten(tree, [stack(list(column)) for column in zip(*results)])
+
+
+def _pair(returned: Any) -> Any:
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        got = type_text(returned) if isinstance(returned, Tensor) else repr(returned)
+        raise TypeError(f"scan: f must return a pair, the carried values and a result, got {got}")
+    return returned
 
 
 def _length_of(parts: list, length: int | None) -> int:
@@ -171,7 +179,7 @@ def _record_scan(f: Callable, carried: Carried, parts_tree: Any, parts: list, co
         try:
             with Recording("body") as region:
                 inputs, slices = carried.begin(region, parts)
-                carry, result = f(unflatten(carried.tree, inputs), unflatten(parts_tree, slices))
+                carry, result = _pair(f(unflatten(carried.tree, inputs), unflatten(parts_tree, slices)))
                 leaves: list = []
                 tree = flatten(result, leaves)
                 after = carried.check(carry, inputs)

@@ -377,6 +377,8 @@ def jit(
             asynchronous=asynchronous,
             steps_in_flight=steps_in_flight,
         )
+    if not callable(function):
+        raise TypeError(f"jit: a function is wanted, got {type(function).__name__}")
     flight = steps_in_flight if asynchronous else 0
     return Compiled(function, None, static_argnums, static_argnames, flight, memory_budget)
 

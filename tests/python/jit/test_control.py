@@ -378,3 +378,13 @@ def test_the_plan_of_a_loop_runs_in_the_memory_that_was_foreseen():
     assert 2 * 64 * 64 * 4 <= step.arena_bytes() <= 4 * 64 * 64 * 4 + 1024
     text = str(step.plan())
     assert "region 0 kind=loop carried=2" in text and "body" in text
+
+
+def test_what_is_no_function_condition_or_pair_is_named():
+    with pytest.raises(TypeError, match="jit: a function is wanted, got int"):
+        tw.jit(3)
+    for run in (lambda f: f(), lambda f: tw.jit(f)()):
+        with pytest.raises(TypeError, match="cond: its predicate is a bool or a tensor of one element"):
+            run(lambda: tw.cond(tw.ones(2) > 0, lambda: tw.ones(()), lambda: tw.zeros(())))
+        with pytest.raises(TypeError, match="scan: f must return a pair, the carried values and a result, got"):
+            run(lambda: tw.scan(lambda c, x: c, tw.zeros(()), tw.ones(3)))
