@@ -13,6 +13,7 @@
 
 #include "ir/emitter.h"
 #include "ir/op_def.h"
+#include "sbp/layout.h"
 
 namespace tw::ir {
 
@@ -21,9 +22,10 @@ class Graph;
 
 class GraphValue final : public ValueImpl {
  public:
-  Node* node = nullptr;  // that makes it; null for leaves
-  int output = 0;        // which of the node's outputs
-  int id = -1;           // its number in the text form; dense after Graph::number()
+  Node* node = nullptr;   // that makes it; null for leaves
+  int output = 0;         // which of the node's outputs
+  int id = -1;            // its number in the text form; dense after Graph::number()
+  sbp::LayoutRef layout;  // null: a local value, or not decided yet
 };
 using GraphRef = Ref<GraphValue>;
 

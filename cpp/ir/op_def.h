@@ -73,11 +73,13 @@ enum Exposure : unsigned {
   kSpecial = 32,      // tw.special.name without the prefix special_
 };
 
-// One device's part of an op that is run in a signature. Attributes that speak of sizes come as those of the
-// whole and are made those of the part; all others are the same on every device.
+// One device's part of an op that is run in a signature. Attributes that speak of sizes or places come as
+// those of the whole and are made those of the part; all others are the same on every device.
 class ShardContext {
  public:
   std::vector<Dims> inputs, outputs;  // the part's sizes; inputs flattened over lists, empty for absent ones
+  std::vector<Dims> whole_inputs, whole_outputs;
+  std::vector<Dims> first_inputs, first_outputs;  // where the part begins in the whole
   void* attributes = nullptr;
   template <class A>
   A& attrs() const {

@@ -11,6 +11,7 @@ std::string name_of(const Sbp& sbp) {
     case Kind::kBroadcast:
       return "B";
     case Kind::kSplit:
+      if (!sbp.sizes.empty()) return cat("S(", sbp.dim, ", sizes=", sbp.sizes, ")");
       return sbp.unit == 1 ? cat("S(", sbp.dim, ")") : cat("S(", sbp.dim, ", unit=", sbp.unit, ")");
     default:
       break;

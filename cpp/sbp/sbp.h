@@ -18,16 +18,21 @@ struct Sbp {
   ReduceOp reduce = ReduceOp::kSum;  // of kPartial
   int dim = 0;                       // of kSplit
   int64_t unit = 1;                  // of kSplit: cut points are multiples of it
+  std::vector<int64_t> sizes;        // of kSplit: stated sizes of the parts, instead of balanced ones
 
   friend bool operator==(const Sbp&, const Sbp&) = default;
 };
 
 inline Sbp split(int64_t dim, int64_t unit = 1) {
-  return {Kind::kSplit, ReduceOp::kSum, static_cast<int>(dim), unit};
+  return {Kind::kSplit, ReduceOp::kSum, static_cast<int>(dim), unit, {}};
+}
+inline Sbp split_as(int64_t dim, std::vector<int64_t> sizes) {
+  return {Kind::kSplit, ReduceOp::kSum, static_cast<int>(dim), 1, std::move(sizes)};
 }
 inline Sbp broadcast() { return {}; }
-inline Sbp partial(ReduceOp op = ReduceOp::kSum) { return {Kind::kPartial, op, 0, 1}; }
-std::string name_of(const Sbp& sbp);  // "S(0)", "B", "P(sum)"
+inline Sbp partial(ReduceOp op = ReduceOp::kSum) { return {Kind::kPartial, op, 0, 1, {}}; }
+std::string name_of(const Sbp& sbp);  // "S(0)", "S(1, unit=64)", "S(0, sizes=[3, 1])", "B", "P(sum)"
+inline void append_text(std::string& out, const Sbp& sbp) { out += name_of(sbp); }
 
 // One way to run an op on one axis: a layout for every input (lists flattened, absent ones B) and every
 // output.
