@@ -1,0 +1,128 @@
+#include "comm/group.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "comm/local_group.h"
+#include "comm/reduce.h"
+#include "comm/world.h"
+
+namespace tw::comm {
+
+namespace {
+
+void check_counts(const Call& call, int members) {
+  const char* op = name_of(call.kind);
+  TW_CHECK(call.count >= 0, kValue, op, ": the count is negative: ", call.count);
+  TW_CHECK(call.counts.empty() || static_cast<int>(call.counts.size()) == members, kValue, op,
+           ": a count for each of ", members, " members is wanted, got ", call.counts.size());
+  for (int64_t count : call.counts) TW_CHECK(count >= 0, kValue, op, ": a count is negative: ", count);
+  if (call.kind != CallKind::kAllToAll) return;
+  for (const Part& part : call.parts) {
+    for (std::span<const int64_t> counts : {part.send_counts, part.receive_counts}) {
+      TW_CHECK(static_cast<int>(counts.size()) == members, kValue, op, ": a count for each of ", members,
+               " members is wanted, got ", counts.size());
+      for (int64_t count : counts) TW_CHECK(count >= 0, kValue, op, ": a count is negative: ", count);
+    }
+  }
+}
+
+bool has_root(CallKind kind) {
+  return kind == CallKind::kReduce || kind == CallKind::kBroadcast || kind == CallKind::kGather ||
+         kind == CallKind::kScatter;
+}
+
+bool reduces(CallKind kind) {
+  return kind == CallKind::kAllReduce || kind == CallKind::kReduce || kind == CallKind::kReduceScatter;
+}
+
+}  // namespace
+
+const char* name_of(CallKind kind) {
+  constexpr const char* kNames[] = {"all_reduce", "reduce",  "broadcast",  "reduce_scatter", "all_gather",
+                                    "gather",     "scatter", "all_to_all", "barrier"};
+  return kNames[static_cast<int>(kind)];
+}
+
+const char* name_of(Reduction reduction) {
+  constexpr const char* kNames[] = {"sum", "prod", "min", "max"};
+  return kNames[static_cast<int>(reduction)];
+}
+
+Group::Group(std::vector<int> ranks, int64_t timeout_ms) : ranks_(std::move(ranks)), timeout_ms_(timeout_ms) {
+  const World& now = world();
+  for (int member = 0; member < size(); member++)
+    if (now.addressable(ranks_[member])) members_.push_back(member);
+  name_ = cat("group ", ranks_);
+}
+
+Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
+  const World& now = world();
+  TW_CHECK(!ranks.empty(), kPlacement, "group: at least one rank is wanted, got none");
+  std::vector<int> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); i++) {
+    TW_CHECK(now.is_valid(sorted[i]), kPlacement, "group: there is no rank ", sorted[i], ": the job has ",
+             now.size());
+    TW_CHECK(i == 0 || sorted[i] != sorted[i - 1], kPlacement, "group: rank ", sorted[i], " comes twice in ",
+             ranks);
+  }
+  return make_local_group(std::move(ranks), timeout_ms);
+}
+
+Ref<Group> Group::of(std::span<const int> ranks) {
+  static std::mutex mutex;
+  static auto* groups = new std::map<std::pair<int, std::vector<int>>, Ref<Group>>;
+  std::pair key(world_version(), std::vector<int>(ranks.begin(), ranks.end()));
+  std::lock_guard lock(mutex);
+  Ref<Group>& group = (*groups)[key];
+  if (!group) group = make(key.second);
+  return group;
+}
+
+int Group::member_of(int rank) const {
+  auto found = std::find(ranks_.begin(), ranks_.end(), rank);
+  return found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
+}
+
+Ref<Request> Group::post(const Call& call) {
+  const char* op = name_of(call.kind);
+  TW_CHECK(!members_.empty(), kPlacement, op, ": this process has no rank in ", name_);
+  if (call.kind != CallKind::kBarrier) {
+    TW_CHECK(call.parts.size() == members_.size(), kValue, op, ": the memory of ", members_.size(),
+             " addressable members is wanted, got that of ", call.parts.size());
+    check_counts(call, size());
+    if (has_root(call.kind))
+      TW_CHECK(call.root >= 0 && call.root < size(), kValue, op, ": the root must be one of ", size(),
+               " members, got ", call.root);
+    if (reduces(call.kind)) check_reduction(call.dtype, call.reduction, op);
+  }
+  return start(call);
+}
+
+namespace {
+
+void check_message(const Message& message, const Group& group, const char* op, int here) {
+  TW_CHECK(message.count >= 0, kValue, op, ": the count is negative: ", message.count);
+  for (int member : {message.from, message.to})
+    TW_CHECK(member >= 0 && member < group.size(), kValue, op, ": one of ", group.size(), " members of ",
+             group.name(), " is wanted, got ", member);
+  TW_CHECK(message.from != message.to, kValue, op, ": a member cannot send to itself, got ", here, " twice");
+  bool mine = std::find(group.members().begin(), group.members().end(), here) != group.members().end();
+  TW_CHECK(mine, kPlacement, op, ": member ", here, " of ", group.name(), " is not of this process");
+}
+
+}  // namespace
+
+Ref<Request> Group::send(const Message& message) {
+  check_message(message, *this, "send", message.from);
+  return start_send(message);
+}
+
+Ref<Request> Group::receive(const Message& message) {
+  check_message(message, *this, "recv", message.to);
+  return start_receive(message);
+}
+
+}  // namespace tw::comm

@@ -1,0 +1,65 @@
+// A group of ranks that make collective calls together.
+//
+// A call takes the memory of all addressable members at once. All processes with members must post the same
+// calls in the same order; each call tells the others its kind, dtype, counts and line, and where they differ
+// it fails on every member, naming who called what. Calls of one group run one after the other; groups are
+// independent of each other. Where all members are addressable a call is complete when `post` returns.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/call.h"
+#include "comm/request.h"
+
+namespace tw::comm {
+
+constexpr int64_t kDefaultTimeoutMs = 30 * 60 * 1000;
+
+class Group : public RefCounted {
+ public:
+  // A fresh group of these ranks in this order. Local and without waiting: only processes with members need
+  // to make it, and those must make their groups of equal ranks in one order. Throws kPlacement on ranks that
+  // do not exist or come twice.
+  static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs);
+  // The group of these ranks that everybody shares who asks for it here.
+  static Ref<Group> of(std::span<const int> ranks);
+
+  std::span<const int> ranks() const { return ranks_; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+  std::span<const int> members() const { return members_; }  // the addressable ones, as indices of ranks()
+  int member_of(int rank) const;                             // -1 when it has none
+  bool in_process() const { return members_.size() == ranks_.size(); }
+  const std::string& name() const { return name_; }  // "group [0, 1]"
+  int64_t timeout_ms() const { return timeout_ms_; }
+  void set_timeout(int64_t timeout_ms) { timeout_ms_ = timeout_ms; }
+
+  // Posts a call: throws kValue, kType or kNotImplemented on a malformed one, kPlacement where this process
+  // has no member, kComm once the group has failed. The spans need not outlive it, the memory must.
+  Ref<Request> post(const Call& call);
+  Ref<Request> send(const Message& message);
+  Ref<Request> receive(const Message& message);
+
+  // Bytes that calls have moved from one member to another, within this process and out of it.
+  int64_t moved_bytes() const { return moved_bytes_; }
+
+ protected:
+  Group(std::vector<int> ranks, int64_t timeout_ms);
+  ~Group() override = default;
+  void count_moved(int64_t bytes) { moved_bytes_ += bytes; }
+
+ private:
+  // A checked call or message.
+  virtual Ref<Request> start(const Call& call) = 0;
+  virtual Ref<Request> start_send(const Message& message) = 0;
+  virtual Ref<Request> start_receive(const Message& message) = 0;
+
+  std::vector<int> ranks_, members_;
+  std::string name_;
+  int64_t timeout_ms_;
+  std::atomic<int64_t> moved_bytes_{0};
+};
+
+}  // namespace tw::comm

@@ -1,0 +1,129 @@
+#include "comm/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "base/error.h"
+#include "device/cpu/clones.h"
+#include "device/cpu/parallel.h"
+
+namespace tw::comm {
+
+namespace {
+
+constexpr int64_t kBlock = 2048;      // elements whose sums stay in the first cache
+constexpr int64_t kGrain = 64 << 10;  // elements that are worth a thread
+
+struct Sum {
+  template <class T>
+  static TW_INLINE T apply(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>)
+      return a | b;
+    else if constexpr (std::is_integral_v<T>)  // wraps around, as unsigned numbers do
+      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else
+      return a + b;
+  }
+};
+struct Prod {
+  template <class T>
+  static TW_INLINE T apply(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>)
+      return a & b;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else
+      return a * b;
+  }
+};
+struct Min {
+  template <class T>
+  static TW_INLINE T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a < b || a != a ? a : b;
+    return a < b ? a : b;
+  }
+};
+struct Max {
+  template <class T>
+  static TW_INLINE T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a > b || a != a ? a : b;
+    return a > b ? a : b;
+  }
+};
+
+// output may be a or b.
+template <class T, class Op>
+TW_CLONES void pair(T* output, const T* a, const T* b, int64_t count, Op) {
+  for (int64_t i = 0; i < count; i++) output[i] = Op::apply(a[i], b[i]);
+}
+
+template <class T, class Op>
+TW_CLONES void half_into(float* sums, const T* input, int64_t count, Op) {
+  for (int64_t i = 0; i < count; i++) sums[i] = Op::apply(sums[i], static_cast<float>(input[i]));
+}
+
+template <class T>
+TW_CLONES void widen(float* sums, const T* input, int64_t count) {
+  for (int64_t i = 0; i < count; i++) sums[i] = static_cast<float>(input[i]);
+}
+
+template <class T>
+TW_CLONES void narrow(T* output, const float* sums, int64_t count) {
+  for (int64_t i = 0; i < count; i++) output[i] = T(sums[i]);
+}
+
+// Blocks in a buffer of their own until all inputs are in: an input that is the output may come late.
+template <class T, class Op>
+void fold(T* output, std::span<const void* const> inputs, int64_t first, int64_t last) {
+  auto at = [&](size_t k, int64_t i) { return static_cast<const T*>(inputs[k]) + i; };
+  for (int64_t i = first; i < last; i += kBlock) {
+    int64_t count = std::min(kBlock, last - i);
+    if constexpr (is_half_type<T>) {
+      float sums[kBlock];
+      widen(sums, at(0, i), count);
+      for (size_t k = 1; k < inputs.size(); k++) half_into(sums, at(k, i), count, Op());
+      narrow(output + i, sums, count);
+    } else if (inputs.size() == 2) {
+      pair(output + i, at(0, i), at(1, i), count, Op());
+    } else {
+      T sums[kBlock];
+      std::copy_n(at(0, i), count, sums);
+      for (size_t k = 1; k < inputs.size(); k++) pair(sums, sums, at(k, i), count, Op());
+      std::copy_n(sums, count, output + i);
+    }
+  }
+}
+
+template <class T, class Op>
+void fold_parallel(void* output, std::span<const void* const> inputs, int64_t count) {
+  device::parallel_for(0, count, kGrain, [&](int64_t first, int64_t last) {
+    fold<T, Op>(static_cast<T*>(output), inputs, first, last);
+  });
+}
+
+}  // namespace
+
+void check_reduction(DType dtype, Reduction reduction, const char* op) {
+  TW_CHECK(!is_complex(dtype) || reduction == Reduction::kSum || reduction == Reduction::kProd,
+           kNotImplemented, op, ": complex numbers have no order, got ", name_of(reduction), " of ", dtype);
+}
+
+void reduce(DType dtype, Reduction reduction, void* output, std::span<const void* const> inputs,
+            int64_t count) {
+  check_reduction(dtype, reduction, "reduce");
+  dispatch_all(dtype, "reduce", [&]<class T>() {
+    if (inputs.size() == 1) {
+      if (output != inputs[0]) std::copy_n(static_cast<const T*>(inputs[0]), count, static_cast<T*>(output));
+      return;
+    }
+    if (reduction == Reduction::kSum) return fold_parallel<T, Sum>(output, inputs, count);
+    if (reduction == Reduction::kProd) return fold_parallel<T, Prod>(output, inputs, count);
+    if constexpr (!is_complex_type<T>) {
+      if (reduction == Reduction::kMin) return fold_parallel<T, Min>(output, inputs, count);
+      fold_parallel<T, Max>(output, inputs, count);
+    }
+  });
+}
+
+}  // namespace tw::comm

@@ -1,0 +1,22 @@
+// The arithmetic of reductions over several buffers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/dtype.h"
+#include "comm/call.h"
+
+namespace tw::comm {
+
+// Throws kNotImplemented where elements of this dtype have no such reduction (the order of complex numbers).
+void check_reduction(DType dtype, Reduction reduction, const char* op);
+
+// output[i] = inputs[0][i] op inputs[1][i] op ..., in this order; half types are summed in float and rounded
+// once. `output` may be one of the inputs, never a shifted part of one. bool: sum and max are "or", prod and
+// min "and". NaN is the largest and the smallest number. Reads (inputs + 0) × count elements once, writes
+// count.
+void reduce(DType dtype, Reduction reduction, void* output, std::span<const void* const> inputs,
+            int64_t count);
+
+}  // namespace tw::comm

@@ -1,0 +1,24 @@
+// Work that was posted and will be complete later.
+#pragma once
+
+#include <cstdint>
+
+#include "base/intrusive.h"
+
+namespace tw::comm {
+
+constexpr int64_t kGroupTimeout = -1;  // the group's own time-out
+
+// Nobody works on requests behind the scenes: `test` and `wait` do, for all requests of the process. Both may
+// be called on any thread, and again after completion. When one throws kComm, the request and its group have
+// failed for good, and no memory of it is touched any more.
+class Request : public RefCounted {
+ public:
+  // True once the call is complete: outputs hold results, inputs may be written. Never blocks.
+  virtual bool test() = 0;
+  // Blocks until then. When `timeout_ms` run out, throws kComm, which names the call, the group and who is
+  // late.
+  virtual void wait(int64_t timeout_ms = kGroupTimeout) = 0;
+};
+
+}  // namespace tw::comm

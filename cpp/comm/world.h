@@ -1,0 +1,60 @@
+// Who takes part in the job: the processes, the ranks that each of them owns, and the hosts they run on.
+//
+// A rank is the number of a device in the whole job. A process owns a run of consecutive ranks, its
+// addressable ones; the i-th of them is the device Device{kCpu, i} there. Without a launcher there is one
+// process with one rank.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+
+namespace tw::comm {
+
+struct Process {
+  int first_rank = 0;
+  int rank_count = 1;
+  int host = 0;  // processes with equal numbers run on one machine
+};
+
+class World {
+ public:
+  // Processes in the order of their first ranks, which follow one another from 0; `self` is the caller's.
+  World(std::vector<Process> processes, int self);
+
+  int size() const { return size_; }  // ranks of the job
+  std::span<const Process> processes() const { return processes_; }
+  int self() const { return self_; }  // the number of this process
+  int process_of(int rank) const;     // throws kPlacement unless the rank exists
+  bool is_valid(int rank) const { return rank >= 0 && rank < size_; }
+
+  int first_rank() const { return processes_[self_].first_rank; }
+  int rank_count() const { return processes_[self_].rank_count; }
+  bool addressable(int rank) const {
+    return static_cast<unsigned>(rank - first_rank()) < static_cast<unsigned>(rank_count());
+  }
+  // The device of an addressable rank; throws kPlacement for any other.
+  device::Device device_of(int rank) const;
+
+  int host_of(int rank) const { return processes_[process_of(rank)].host; }
+  int host_count() const { return host_count_; }
+  int local_process() const { return local_process_; }  // the number of this process among those of its host
+  int local_process_count() const { return local_process_count_; }
+
+ private:
+  std::vector<Process> processes_;
+  int self_ = 0, size_ = 0, host_count_ = 1, local_process_ = 0, local_process_count_ = 1;
+};
+
+// The world as it is now. Whoever keeps what follows from it compares `world_version()`.
+const World& world();
+int world_version();
+
+// One process with `devices` ranks; may be called again with another number, in a job of one process only.
+// Tensors and groups made before stay valid as far as their ranks exist.
+void set_devices(int devices);
+
+}  // namespace tw::comm
