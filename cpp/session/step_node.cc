@@ -4,6 +4,7 @@
 
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/result_order.h"
 #include "eager/saved.h"
 #include "ir/emitter.h"
 
@@ -54,7 +55,8 @@ class StepNode final : public eager::Node {
       for (size_t i = 0; i < grads.size(); i++) {
         ir::Value seed =
             grads[i] ? ir::Value(grads[i]) : ir::op<"full">(outputs[i].sizes, 0, outputs[i].dtype);
-        seeds.push_back(eager::as_tensor(ir::op<"row_major">(seed)));
+        const Tensor& given = eager::as_tensor(seed);
+        seeds.push_back(given->contiguous ? given : eager::row_major_copy(given));
       }
       for (const eager::SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(nullptr, name().c_str()));
       found = step_->run_backward(saved, seeds, versions_, first_draw_);

@@ -90,3 +90,35 @@ def test_channels_last_stays_channels_last():
     x = tw.randn(2, 8, 6, 6).to(memory_format=tw.channels_last)
     static = tw.jit(lambda x: F.relu(conv(x)))
     np.testing.assert_allclose(static(x).detach().numpy(), F.relu(conv(x)).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_gradient_in_row_major_order_is_read_where_it_lies():
+    f = tw.jit(lambda x: (x * 2, x.view(-1)))
+    x, upstream = tw.ones(3, 4, requires_grad=True), tw.randn(3, 4)
+    same = tw.randn(12)
+    before = upstream.tolist(), same.tolist()
+    results = f(x)
+    with tw.profiler.profile() as profile:
+        tw.autograd.backward(results, [upstream, same])
+    assert "row_major" not in {event.name for event in profile.events()}
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * upstream.numpy() + same.numpy().reshape(3, 4))
+    x.grad.zero_()
+    assert (upstream.tolist(), same.tolist()) == before
+
+
+def test_the_gradient_of_an_argument_given_back_has_memory_of_its_own():
+    f = tw.jit(lambda x: x.view(12))
+    x, upstream = tw.ones(3, 4, requires_grad=True), tw.randn(12)
+    f(x).backward(upstream)
+    before = upstream.tolist()
+    assert x.grad.view(12).tolist() == before
+    x.grad.add_(1)
+    assert upstream.tolist() == before
+
+
+def test_a_gradient_in_another_order_is_put_in_order():
+    f = tw.jit(lambda x: x * tw.arange(12.0).view(3, 4))
+    for upstream in (tw.randn(4, 3).T, tw.ones(()).expand(3, 4), tw.randn(3, 8)[:, ::2]):
+        x = tw.ones(3, 4, requires_grad=True)
+        f(x).backward(upstream)
+        np.testing.assert_array_equal(x.grad.numpy(), upstream.numpy() * np.arange(12, dtype="f").reshape(3, 4))
