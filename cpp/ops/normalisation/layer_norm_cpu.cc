@@ -165,6 +165,14 @@ TW_CLONES void sum_blocks(const C* parts, int64_t blocks, int64_t stride, int64_
   }
 }
 
+// Where the second of two arrays that are written side by side begins: half a page away from the first, since
+// a load waits for stores to addresses that are equal in their last 12 bits.
+template <class C>
+int64_t half_a_page_apart(int64_t n) {
+  constexpr int64_t kPage = 4096 / sizeof(C);
+  return n + (kPage / 2 + kPage - n % kPage) % kPage;
+}
+
 template <class C>
 void add_blocks(const C* parts, int64_t blocks, int64_t stride, int64_t n, const Operand& out) {
   ScratchArray<C> total = filled<C>(n, 0);
@@ -188,18 +196,21 @@ void backward(KernelContext& k) {
   ScratchArray<C> parts(params ? blocks * 2 * n : 0);
   auto* dx = a.wanted & kNormInput ? k.out(0).as<stored_t<T>>() : nullptr;
   parallel_for(0, blocks, row_grain(n * block, 3 * sizeof(T)), [&](int64_t first, int64_t last) {
-    ScratchArray<C> few(params ? 2 * n : 0);
+    int64_t apart = half_a_page_apart<C>(n);
+    ScratchArray<C> few(params ? apart + n : 0);
     for (int64_t b = first; b < last; b++) {
       C* sums = params ? parts.data() + b * 2 * n : nullptr;
       if (params) std::fill_n(sums, 2 * n, C(0));
       for (int64_t row = b * block; row < std::min(rows, (b + 1) * block); row++) {
-        if (params && row % kFewRows == 0) std::fill_n(few.data(), 2 * n, C(0));
-        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], few.data(), few.data() + n};
+        if (params && row % kFewRows == 0) std::fill_n(few.data(), apart + n, C(0));
+        BackwardRow<C> p{w, kCentre ? mean[row] : C(0), rstd[row], few.data(), few.data() + apart};
         auto* row_dx = dx ? dx + row * n : nullptr;
         params ? backward_row<T, kCentre, true>(n, g.data() + row * n, x.data() + row * n, p, row_dx)
                : backward_row<T, kCentre, false>(n, g.data() + row * n, x.data() + row * n, p, row_dx);
         bool last_of_few = (row + 1) % kFewRows == 0 || row + 1 == rows;
-        if (params && last_of_few) sum_blocks(few.data(), 1, 2 * n, 2 * n, sums);
+        if (!params || !last_of_few) continue;
+        sum_blocks(few.data(), 1, n, n, sums);
+        sum_blocks(few.data() + apart, 1, n, n, sums + n);
       }
     }
   });
