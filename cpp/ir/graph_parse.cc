@@ -3,6 +3,7 @@
 #include "ir/attr_parse.h"
 #include "ir/control.h"
 #include "ir/graph_text.h"
+#include "ir/layouts.h"
 
 namespace tw::ir {
 
@@ -80,6 +81,7 @@ class GraphParser {
     lexer_.expect_symbol(':');
     Meta meta = type();
     leaves.push_back({std::move(name), make_graph_value(meta.dtype, meta.sizes)});
+    leaves.back().value->layout = layout();
     define(token, leaves.back().value);
   }
 
@@ -131,6 +133,9 @@ class GraphParser {
     at_token(token, [&] { check_sizes(meta.dtype, meta.sizes); });
     return meta;
   }
+
+  // Null where none is written.
+  sbp::LayoutRef layout() { return lexer_.take_symbol('@') ? parse_layout(lexer_) : sbp::LayoutRef(); }
 
   // Runs what may throw an error that does not know its place in the text.
   template <class Body>
@@ -264,6 +269,7 @@ class GraphParser {
         TW_FAIL(kValue, lexer_.place_of(at), results[i].text, " is ",
                 type_text(inferred.dtype, inferred.sizes), " by inference, but is said to be ",
                 type_text(stated.dtype, stated.sizes));
+      node.outputs[i]->layout = layout();
       define(results[i], node.outputs[i]);
     }
   }

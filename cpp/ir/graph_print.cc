@@ -11,6 +11,11 @@ void print_type(std::string& out, DType dtype, const Dims& sizes) {
   append_text(out, sizes);
 }
 
+void print_type(std::string& out, const GraphValue& value) {
+  print_type(out, value.dtype, value.sizes);
+  if (value.layout) out += cat(" @", *value.layout);
+}
+
 // A broken graph prints too: its values may be null, or of another kind.
 void print_value(std::string& out, const ValueImpl* value) {
   if (!value) {
@@ -59,7 +64,7 @@ class NodePrinter {
     regions();
     if (!node_.outputs.empty()) out_ += " : ";
     print_separated(out_, node_.outputs, [&](const GraphRef& value) {
-      if (value) print_type(out_, value->dtype, value->sizes);
+      if (value) print_type(out_, *value);
     });
     place(" in ", node_.module);
     place(" at ", node_.origin);
@@ -151,7 +156,7 @@ void print_leaves(std::string& out, const char* kind, const std::vector<Leaf>& l
     out += ' ';
     print_string(out, leaf.name);
     out += " : ";
-    print_type(out, leaf.value->dtype, leaf.value->sizes);
+    print_type(out, *leaf.value);
     out += '\n';
   }
 }

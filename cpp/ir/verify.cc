@@ -5,6 +5,7 @@
 #include "ir/attr_text.h"
 #include "ir/control.h"
 #include "ir/graph_text.h"
+#include "ir/verify_layouts.h"
 
 namespace tw::ir {
 
@@ -99,6 +100,8 @@ class Verifier {
       }
       TW_VERIFY(defined_.insert(leaf.value.get()).second, kind, " \"", leaf.name,
                 "\" is there a second time");
+      if (std::string problem = layout_problem(*leaf.value); !problem.empty())
+        fail(kind, " \"", leaf.name, "\": ", problem);
     }
   }
 
@@ -114,6 +117,7 @@ class Verifier {
     regions();
     draw();
     outputs();
+    layouts();
     for (int text : {node_->module, node_->origin})
       TW_VERIFY(text >= 0 && text < root_.strings.size(), "there is no text number ", text);
   }
@@ -253,6 +257,12 @@ class Verifier {
     }
   }
 
+  void layouts() {
+    for (const GraphRef& output : node_->outputs)
+      if (std::string problem = layout_problem(*output); !problem.empty()) fail(problem);
+    if (std::string problem = layout_problem(*node_); !problem.empty()) fail(problem);
+  }
+
   void assignments() {
     std::vector<char> assigned(graph_.variables.size());
     for (const Assignment& one : graph_.assignments) {
@@ -267,6 +277,11 @@ class Verifier {
                 "variable \"", variable.name, "\" is ",
                 type_text(variable.value->dtype, variable.value->sizes), ", but is assigned ",
                 type_text(one.value->dtype, one.value->sizes));
+      const sbp::LayoutRef& layout = graph_value(one.value).layout;
+      if (layout && variable.value->layout)
+        TW_VERIFY(sbp::same_parts(*layout, *variable.value->layout, variable.value->sizes), "variable \"",
+                  variable.name, "\" lies as ", *variable.value->layout, ", but is assigned what lies as ",
+                  *layout);
     }
   }
 

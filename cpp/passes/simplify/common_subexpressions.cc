@@ -56,6 +56,8 @@ struct Expression {
     for (size_t i = 0; i < of.inputs.size(); i++) hash = mix(hash, reinterpret_cast<size_t>(input(i)));
     for (int start : of.starts) hash = mix(hash, static_cast<size_t>(start));
     for (const ir::Lifted& one : of.lifted) hash = mix(hash, static_cast<size_t>(one.number));
+    for (const ir::GraphRef& output : of.outputs)
+      hash = mix(hash, reinterpret_cast<size_t>(output->layout.get()));
   }
 
   const ir::ValueImpl* input(size_t i) const { return node->inputs[swapped ? 1 - i : i].get(); }
@@ -70,6 +72,8 @@ struct Expression {
     };
     if (!std::equal(a.lifted.begin(), a.lifted.end(), b.lifted.begin(), b.lifted.end(), same_number))
       return false;
+    for (size_t i = 0; i < a.outputs.size(); i++)
+      if (a.outputs[i]->layout != b.outputs[i]->layout) return false;
     for (const ir::Param& param : a.def->schema.params)
       if (param.kind == ir::ParamKind::kAttr && !ir::same_attr(ir::read_attr(param.field, a.attrs.get()),
                                                                ir::read_attr(param.field, b.attrs.get())))

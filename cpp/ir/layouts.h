@@ -1,0 +1,26 @@
+// Layouts of a graph's values: how they are written, and what an op offers for them. What a whole graph has
+// to keep is in verify.h.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/text_lexer.h"
+#include "sbp/signatures.h"
+
+namespace tw::ir {
+
+// "cpu[[0, 1], [2, 3]] (S(0), B)", as sbp::name_of writes it. Throws kValue with the place in the text.
+sbp::LayoutRef parse_layout(TextLexer& lexer);
+
+// The op that changes the layout of a value and nothing else.
+bool is_boxing(const OpDef& def);
+
+// A node's tensors: its inputs, null where absent, then its outputs.
+std::vector<const GraphValue*> tensors_of(const Node& node);
+std::vector<Dims> sizes_of(const std::vector<const GraphValue*>& tensors);
+// What the node's op offers on one axis, for these tensors. What it writes in place keeps its layout. Nodes
+// with regions, and boxing, which is no op on parts, offer B.
+std::vector<sbp::Signature> signatures_of(const Node& node);
+
+}  // namespace tw::ir

@@ -1,0 +1,172 @@
+#include "sbp/signatures.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tw::sbp {
+
+namespace {
+
+bool same(const Signature& a, const Signature& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
+
+// The same kind of layout, wherever a split is cut.
+bool same_kind(const Sbp& a, const Sbp& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == Kind::kSplit) return a.dim == b.dim;
+  return a.kind == Kind::kBroadcast || a.reduce == b.reduce;
+}
+
+// How many units of the signature each stated part has; the last unit may be short. None where a part ends
+// within a unit.
+std::optional<std::vector<int64_t>> in_units(const std::vector<int64_t>& sizes, int64_t unit) {
+  std::vector<int64_t> units;
+  int64_t total = 0;
+  for (int64_t size : sizes) total += size;
+  int64_t point = 0, before = 0;
+  for (int64_t size : sizes) {
+    point += size;
+    if (point % unit != 0 && point != total) return std::nullopt;
+    int64_t now = (point + unit - 1) / unit;
+    units.push_back(now - before);
+    before = now;
+  }
+  return units;
+}
+
+// `sizes` are parts of what `length` of the leading tensor left of it, which is all of it on a first axis.
+std::vector<int64_t> scaled(const std::vector<int64_t>& units, const Sbp& split, int64_t length) {
+  std::vector<int64_t> sizes;
+  int64_t left = length;
+  for (int64_t count : units) {
+    sizes.push_back(std::min(count * split.unit, left));
+    left -= sizes.back();
+  }
+  return sizes;
+}
+
+void each_split(Signature* signature, const auto& body) {
+  size_t tensor = 0;
+  for (auto* list : {&signature->inputs, &signature->outputs})
+    for (Sbp& s : *list) {
+      if (s.kind == Kind::kSplit) body(s, tensor);
+      tensor++;
+    }
+}
+
+// One axis: do the layouts follow a signature, apart from cut points?
+bool follows(const Signature& signature, std::span<const Layout* const> layouts, size_t axis) {
+  for (size_t i = 0; i < layouts.size(); i++)
+    if (layouts[i] && !same_kind(layouts[i]->sbp[axis], sbp_of(signature, i))) return false;
+  return true;
+}
+
+// What the axes before `axis` leave of each tensor at some coordinates, and how this one cuts it.
+class CutCheck {
+ public:
+  CutCheck(std::span<const Layout* const> layouts, std::span<const Dims> sizes)
+      : layouts_(layouts), sizes_(sizes) {}
+
+  // Are all splits of an axis cut at the same fractions, and at multiples of the units demanded?
+  bool holds(const Signature& signature, const Placement& placement, size_t axis) const {
+    for (int64_t position = 0; position < placement.count(); position++) {
+      Dims at = placement.coordinates(position);
+      if (!holds_at(signature, placement, axis, at)) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Part {
+    int64_t length;
+    Cut cut;
+  };
+
+  Part part(size_t tensor, const Placement& placement, size_t axis, const Dims& at) const {
+    const NdSbp& sbp = layouts_[tensor]->sbp;
+    int dim = sbp[axis].dim;
+    int64_t length = sizes_[tensor][dim];
+    for (size_t before = 0; before < axis; before++)
+      if (sbp[before].kind == Kind::kSplit && sbp[before].dim == dim)
+        length = cut(sbp[before], length, placement.shape[before], at[before]).size;
+    return {length, cut(sbp[axis], length, placement.shape[axis], at[axis])};
+  }
+
+  bool holds_at(const Signature& signature, const Placement& placement, size_t axis, const Dims& at) const {
+    std::optional<Part> first;
+    for (size_t i = 0; i < layouts_.size(); i++) {
+      const Sbp& wanted = sbp_of(signature, i);
+      if (!layouts_[i] || wanted.kind != Kind::kSplit) continue;
+      Part one = part(i, placement, axis, at);
+      int64_t end = one.cut.first + one.cut.size;
+      if (one.cut.first % wanted.unit != 0 && one.cut.first != one.length) return false;
+      if (end % wanted.unit != 0 && end != one.length) return false;
+      int64_t units = (one.length + wanted.unit - 1) / wanted.unit;
+      int64_t from = (one.cut.first + wanted.unit - 1) / wanted.unit;
+      int64_t to = (end + wanted.unit - 1) / wanted.unit;
+      // In units of the signature the parts are the same ones, or the same fractions of unlike counts.
+      Part in_units{units, {from, to - from}};
+      if (!first) first = in_units;
+      if (from * first->length != first->cut.first * units) return false;
+      if ((to - from) * first->length != first->cut.size * units) return false;
+    }
+    return true;
+  }
+
+  std::span<const Layout* const> layouts_;
+  std::span<const Dims> sizes_;
+};
+
+}  // namespace
+
+std::vector<Signature> signatures_of(Rule rule, RuleContext context) {
+  context.signatures.clear();
+  if (rule) rule(context);
+  std::vector<Signature> all{context.all_broadcast()};
+  for (Signature& one : context.signatures)
+    if (std::ranges::none_of(all, [&](const Signature& known) { return same(known, one); }))
+      all.push_back(std::move(one));
+  return all;
+}
+
+std::optional<Signature> cut_like(const Signature& signature, std::span<const Dims> sizes, size_t tensor,
+                                  const Sbp& like) {
+  const Sbp& lead = sbp_of(signature, tensor);
+  TW_CHECK(like.kind == Kind::kSplit && lead.kind == Kind::kSplit && lead.dim == like.dim, kInternal,
+           "sbp: a signature with ", lead, " cannot be cut like ", like);
+  Signature result = signature;
+  if (like.sizes.empty()) {
+    if (like.unit % lead.unit != 0) return std::nullopt;
+    int64_t times = like.unit / lead.unit;
+    each_split(&result, [&](Sbp& s, size_t) { s.unit *= times; });
+    return result;
+  }
+  auto units = in_units(like.sizes, lead.unit);
+  if (!units) return std::nullopt;
+  int64_t whole = sizes[tensor][like.dim], left = 0;
+  for (int64_t size : like.sizes) left += size;
+  each_split(&result, [&](Sbp& s, size_t i) {
+    // An axis before this one may have left a fraction of each tensor.
+    int64_t length = whole == 0 ? 0 : sizes[i][s.dim] * left / whole;
+    s.sizes = i == tensor ? like.sizes : scaled(*units, s, length);
+    s.unit = 1;
+  });
+  return result;
+}
+
+bool offers(std::span<const Signature> signatures, std::span<const Layout* const> layouts,
+            std::span<const Dims> sizes) {
+  auto known = std::ranges::find_if(layouts, [](const Layout* one) { return one != nullptr; });
+  if (known == layouts.end()) return true;
+  const Placement& placement = *(*known)->placement;
+  CutCheck cuts(layouts, sizes);
+  for (size_t axis = 0; axis < placement.shape.size(); axis++) {
+    bool found = std::ranges::any_of(signatures, [&](const Signature& one) {
+      return follows(one, layouts, axis) && cuts.holds(one, placement, axis);
+    });
+    if (!found) return false;
+  }
+  return true;
+}
+
+}  // namespace tw::sbp

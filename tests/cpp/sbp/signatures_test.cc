@@ -1,0 +1,102 @@
+#include "sbp/signatures.h"
+
+#include "base/error.h"
+#include "test.h"
+
+using namespace tw;
+using namespace tw::sbp;
+
+namespace {
+
+std::string text(const Signature& signature) {
+  std::string out;
+  for (const Sbp& s : signature.inputs) out += name_of(s) + " ";
+  out += "->";
+  for (const Sbp& s : signature.outputs) out += " " + name_of(s);
+  return out;
+}
+
+std::vector<std::string> texts(Rule rule, std::vector<Dims> inputs, Dims output) {
+  RuleContext context;
+  context.present.assign(inputs.size(), true);
+  context.inputs = std::move(inputs);
+  context.outputs = {output};
+  std::vector<std::string> out;
+  for (const Signature& one : signatures_of(rule, context)) out.push_back(text(one));
+  return out;
+}
+
+PlacementRef mesh(const Dims& shape) {
+  std::vector<int64_t> ranks(numel(shape));
+  for (size_t i = 0; i < ranks.size(); i++) ranks[i] = static_cast<int64_t>(i);
+  return placement("cpu", shape, ranks);
+}
+
+// [384] of heads of 64 becomes [6, 64].
+const Signature kHeads{{split(0, 64)}, {split(0)}};
+const std::vector<Dims> kSizes{{384}, {6, 64}};
+
+std::string like(const Sbp& wanted) {
+  auto cut = cut_like(kHeads, kSizes, 0, wanted);
+  return cut ? text(*cut) : "none";
+}
+
+bool offered(const Dims& shape, const NdSbp& input, const NdSbp& output) {
+  LayoutRef a = layout(mesh(shape), input), b = layout(mesh(shape), output);
+  const Layout* layouts[] = {a.get(), b.get()};
+  return offers(std::vector<Signature>{kHeads, {{broadcast()}, {broadcast()}}}, layouts, kSizes);
+}
+
+}  // namespace
+
+TEST(every_signature_is_there_once_and_all_broadcast_is_always) {
+  CHECK_EQ(texts(nullptr, {{4, 8}}, {4, 8}), (std::vector<std::string>{"B -> B"}));
+  CHECK_EQ(texts(elementwise_linear, {{4, 8}}, {4, 8}),
+           (std::vector<std::string>{"B -> B", "S(0) -> S(0)", "S(1) -> S(1)", "P(sum) -> P(sum)"}));
+  Rule twice = [](RuleContext& c) {
+    elementwise(c);
+    elementwise(c);
+  };
+  CHECK_EQ(texts(twice, {{4}}, {4}), (std::vector<std::string>{"B -> B", "S(0) -> S(0)"}));
+}
+
+TEST(cuts_of_one_tensor_are_carried_to_the_others) {
+  CHECK_EQ(like(split(0, 64)), "S(0, unit=64) -> S(0)");
+  CHECK_EQ(like(split(0, 128)), "S(0, unit=128) -> S(0, unit=2)");
+  CHECK_EQ(like(split(0, 96)), "none");
+  CHECK_EQ(like(split_as(0, {256, 128})), "S(0, sizes=[256, 128]) -> S(0, sizes=[4, 2])");
+  CHECK_EQ(like(split_as(0, {384, 0})), "S(0, sizes=[384, 0]) -> S(0, sizes=[6, 0])");
+  CHECK_EQ(like(split_as(0, {200, 184})), "none");
+  // A second axis cuts what the first left: half of each.
+  CHECK_EQ(like(split_as(0, {128, 64})), "S(0, sizes=[128, 64]) -> S(0, sizes=[2, 1])");
+  auto back = cut_like(kHeads, kSizes, 1, split_as(0, {5, 1}));
+  CHECK_EQ(text(*back), "S(0, sizes=[320, 64]) -> S(0, sizes=[5, 1])");
+}
+
+TEST(the_last_unit_may_be_short) {
+  const Signature pairs{{split(0, 4)}, {split(0)}};
+  const std::vector<Dims> sizes{{10}, {3}};
+  CHECK_EQ(text(*cut_like(pairs, sizes, 1, split_as(0, {2, 1}))), "S(0, sizes=[8, 2]) -> S(0, sizes=[2, 1])");
+  CHECK_EQ(text(*cut_like(pairs, sizes, 0, split_as(0, {4, 6}))), "S(0, sizes=[4, 6]) -> S(0, sizes=[1, 2])");
+}
+
+TEST(an_op_runs_on_parts_that_are_cut_alike) {
+  CHECK(offered({2}, {broadcast()}, {broadcast()}));
+  CHECK(offered({2}, {split(0, 64)}, {split(0)}));
+  CHECK(offered({2}, {split(0)}, {split(0)}));   // 192 is three heads
+  CHECK(!offered({4}, {split(0)}, {split(0)}));  // 96 is one and a half
+  CHECK(offered({4}, {split(0, 64)}, {split(0)}));
+  CHECK(!offered({4}, {split(0, 128)}, {split(0)}));
+  CHECK(offered({4}, {split(0, 128)}, {split(0, 2)}));
+  CHECK(offered({2}, {split_as(0, {64, 320})}, {split_as(0, {1, 5})}));
+  CHECK(!offered({2}, {split_as(0, {64, 320})}, {split_as(0, {2, 4})}));
+  CHECK(!offered({2}, {split(0, 64)}, {broadcast()}));
+  CHECK(!offered({2}, {partial()}, {partial()}));
+}
+
+TEST(each_axis_takes_a_signature_of_its_own) {
+  CHECK(offered({2, 3}, {split(0, 64), broadcast()}, {split(0), broadcast()}));
+  CHECK(offered({2, 3}, {split(0, 64), split(0, 64)}, {split(0), split(0)}));
+  CHECK(!offered({2, 2}, {split(0, 64), split(0)}, {split(0), split(0)}));
+  CHECK(!offered({2, 2}, {split(0, 64), broadcast()}, {broadcast(), split(0)}));
+}
