@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "device/cpu/device_count.h"
 
 namespace tw::comm {
 
@@ -75,6 +76,7 @@ void set_devices(int devices) {
   TW_CHECK(now.processes().size() == 1, kRuntime, "env.init: this process owns ", now.rank_count(),
            " devices in a job of ", now.processes().size(), " processes, which cannot change any more; got ",
            devices);
+  device::set_cpu_device_count(devices);
   g_world.store(make_world({Process{0, devices, 0}}, 0), std::memory_order_release);
   g_version.fetch_add(1, std::memory_order_acq_rel);
 }

@@ -11,7 +11,7 @@ import importlib
 import math
 from typing import Any
 
-from thalweg import _registry, autograd, composites, cpu, cuda, errors, frontend
+from thalweg import _registry, autograd, composites, cpu, cuda, env, errors, frontend
 from thalweg._core._tensor import Size, Tensor, dtype
 from thalweg.autograd.modes import (
     autocast,

@@ -21,8 +21,8 @@ class OutOfMemoryError(MemoryError):
     """A device has no memory left for a tensor."""
 
 
-class CommError(RuntimeError):
-    """A peer or a link between ranks has failed."""
+class CommError(OSError, RuntimeError):
+    """A peer or a link between ranks has failed. An OSError, and as torch.distributed raises them, a RuntimeError."""
 
 
 # In the order of ErrorKind in cpp/base/error.h.

@@ -99,8 +99,34 @@ struct ThreadCache {
   std::atomic<int64_t> allocations{0};
 };
 
-struct CachingAllocator::Central {
+namespace {
+
+// What the allocators of all devices share. One lock: it is taken for batches of small blocks and for large
+// ones.
+struct Shared {
   std::mutex mutex;
+  int64_t cached_bytes = 0, reserved_bytes = 0;
+  int64_t memory_limit, cache_limit;
+  std::vector<CachingAllocator::Central*> centrals;
+
+  Shared() {
+    memory_limit = usable_memory_bytes();
+    cache_limit = std::max<int64_t>(256 << 20, memory_limit / 8);
+    // A child gets a whole copy: nobody holds the lock while the process is copied.
+    pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
+  }
+  static Shared& get() {
+    static auto* shared = new Shared;  // never destroyed: tensors may outlive every static object
+    return *shared;
+  }
+};
+
+}  // namespace
+
+struct CachingAllocator::Central {
+  Shared& shared = Shared::get();
+  std::mutex& mutex = shared.mutex;
+  const int device;
   FreeList small[kSmallClasses];
   char *slab = nullptr, *slab_end = nullptr;
   std::vector<void*> large[kClasses];
@@ -109,12 +135,11 @@ struct CachingAllocator::Central {
   std::vector<ThreadCache*> threads;
   int64_t cached_bytes = 0, reserved_bytes = 0;
   int64_t finished_allocations = 0;  // by threads that ended
-  int64_t memory_limit, cache_limit;
   std::atomic<int64_t> allocated_bytes{0}, peak_bytes{0}, large_allocations{0};
 
-  Central() {
-    memory_limit = usable_memory_bytes();
-    cache_limit = std::max<int64_t>(256 << 20, memory_limit / 8);
+  explicit Central(int device) : device(device) {
+    std::lock_guard lock(mutex);
+    shared.centrals.push_back(this);
   }
 
   void report(int64_t change) {
@@ -126,29 +151,38 @@ struct CachingAllocator::Central {
 
   [[noreturn]] void throw_out_of_memory(size_t size_bytes) {
     TW_FAIL(kOutOfMemory, "out of memory: ", in_words(static_cast<double>(size_bytes)), " are wanted, of ",
-            in_words(static_cast<double>(memory_limit)), " this process may use ",
-            in_words(static_cast<double>(reserved_bytes)), " are taken");
+            in_words(static_cast<double>(shared.memory_limit)), " this process may use ",
+            in_words(static_cast<double>(shared.reserved_bytes)), " are taken");
   }
 
   // The functions below want the lock held.
 
   void* map(size_t bytes, size_t wanted_bytes) {
-    auto fits = [&] { return reserved_bytes + static_cast<int64_t>(bytes) <= memory_limit; };
-    if (!fits()) release_cached();
+    auto fits = [&] { return shared.reserved_bytes + static_cast<int64_t>(bytes) <= shared.memory_limit; };
+    if (!fits()) release_all_cached();
     void* data = fits() ? map_block(bytes) : nullptr;
-    if (!data && cached_bytes > 0) {
-      release_cached();
+    if (!data && shared.cached_bytes > 0) {
+      release_all_cached();
       data = map_block(bytes);
     }
     if (!data) throw_out_of_memory(wanted_bytes);
-    reserved_bytes += static_cast<int64_t>(bytes);
+    count_reserved(static_cast<int64_t>(bytes));
     return data;
+  }
+
+  void count_reserved(int64_t change) {
+    reserved_bytes += change;
+    shared.reserved_bytes += change;
+  }
+  void count_cached(int64_t change) {
+    cached_bytes += change;
+    shared.cached_bytes += change;
   }
 
   void release(void* data, size_t bytes) {
     ASAN_UNPOISON_MEMORY_REGION(data, bytes);
     munmap(data, bytes);
-    reserved_bytes -= static_cast<int64_t>(bytes);
+    count_reserved(-static_cast<int64_t>(bytes));
   }
 
   void release_cached() {
@@ -156,7 +190,10 @@ struct CachingAllocator::Central {
       for (void* data : large[c]) release(data, mapped_bytes(class_bytes(c)));
       large[c].clear();
     }
-    cached_bytes = 0;
+    count_cached(-cached_bytes);
+  }
+  void release_all_cached() {
+    for (Central* central : shared.centrals) central->release_cached();
   }
 
   // A cached block of class c or, before the process grows, of one a little larger; its class, or -1.
@@ -166,7 +203,7 @@ struct CachingAllocator::Central {
       if (large[candidate].empty()) continue;
       *data = large[candidate].back();
       large[candidate].pop_back();
-      cached_bytes -= static_cast<int64_t>(mapped_bytes(class_bytes(candidate)));
+      count_cached(-static_cast<int64_t>(mapped_bytes(class_bytes(candidate))));
       if (candidate != c) lent[*data] = candidate;
       return candidate;
     }
@@ -212,7 +249,8 @@ using Central = CachingAllocator::Central;
 enum class CacheState : uint8_t { kNone, kAlive, kEnded };
 
 // Initial-exec: reached by one instruction, also from a library loaded at run time.
-thread_local ThreadCache* thread_cache __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local ThreadCache* thread_cache __attribute__((tls_model("initial-exec"))) = nullptr;  // of device 0
+thread_local ThreadCache** further_caches __attribute__((tls_model("initial-exec"))) = nullptr;  // by device
 thread_local CacheState cache_state __attribute__((tls_model("initial-exec"))) = CacheState::kNone;
 
 void end_cache(Central& central, ThreadCache* cache) {
@@ -224,35 +262,46 @@ void end_cache(Central& central, ThreadCache* cache) {
   delete cache;
 }
 
-// Ends the thread's cache with the thread.
+// Ends the thread's caches with the thread. It holds no more than a pointer: the loader has little room for
+// the thread-local data of libraries that come late.
 struct CacheHolder {
-  Central* central = nullptr;
+  Central** centrals = nullptr;  // of the caches, by device
   ~CacheHolder() {
-    if (thread_cache) end_cache(*central, thread_cache);
+    for (int device = 0; centrals && device < CachingAllocator::kMaxDevices; device++)
+      if (centrals[device]) end_cache(*centrals[device], device == 0 ? thread_cache : further_caches[device]);
+    delete[] centrals;
+    delete[] further_caches;
     thread_cache = nullptr;
+    further_caches = nullptr;
     cache_state = CacheState::kEnded;
   }
 };
 thread_local CacheHolder cache_holder;
 
 ThreadCache* make_cache(Central& central) {
+  constexpr int kMaxDevices = CachingAllocator::kMaxDevices;
   auto* cache = new ThreadCache;
   {
     std::lock_guard lock(central.mutex);
     central.threads.push_back(cache);
   }
-  cache_holder.central = &central;
+  if (!cache_holder.centrals) cache_holder.centrals = new Central* [kMaxDevices] {};
+  cache_holder.centrals[central.device] = &central;
   cache_state = CacheState::kAlive;
-  thread_cache = cache;
+  if (central.device > 0 && !further_caches) further_caches = new ThreadCache* [kMaxDevices] {};
+  (central.device == 0 ? thread_cache : further_caches[central.device]) = cache;
   return cache;
 }
 
 // Runs `body` with this thread's cache, or with a passing one in the last moments of a thread.
 template <class Body>
 auto with_cache(Central& central, Body body) {
-  if (thread_cache) [[likely]]
-    return body(*thread_cache);
-  if (cache_state == CacheState::kNone) return body(*make_cache(central));
+  ThreadCache* cache = thread_cache;
+  if (central.device != 0) [[unlikely]]
+    cache = further_caches ? further_caches[central.device] : nullptr;
+  if (cache) [[likely]]
+    return body(*cache);
+  if (cache_state != CacheState::kEnded) return body(*make_cache(central));
   struct Passing {
     Central& central;
     ThreadCache* cache;
@@ -314,25 +363,29 @@ void free_large(Central& central, void* data, int c) {
   c = central.take_back(data, c);
   size_t bytes = mapped_bytes(class_bytes(c));
   central.report(-static_cast<int64_t>(bytes));
-  if (central.cached_bytes + static_cast<int64_t>(bytes) > central.cache_limit)
+  if (central.shared.cached_bytes + static_cast<int64_t>(bytes) > central.shared.cache_limit)
     return central.release(data, bytes);
   central.large[c].push_back(data);
-  central.cached_bytes += static_cast<int64_t>(bytes);
+  central.count_cached(static_cast<int64_t>(bytes));
 }
 
 }  // namespace
 
 bool allocate_for_long(bool on) { return std::exchange(for_long, on); }
 
-CachingAllocator::CachingAllocator() : central_(new Central) {
-  // A child gets a whole copy: nobody holds the lock while the process is copied.
-  pthread_atfork([] { get().central_->mutex.lock(); }, [] { get().central_->mutex.unlock(); },
-                 [] { get().central_->mutex.unlock(); });
-}
+CachingAllocator::CachingAllocator(int device) : central_(new Central(device)) {}
 
-CachingAllocator& CachingAllocator::get() {
-  static auto* allocator = new CachingAllocator;
-  return *allocator;
+CachingAllocator& CachingAllocator::of(int device) {
+  static std::atomic<CachingAllocator*> table[kMaxDevices];
+  TW_CHECK(device >= 0 && device < kMaxDevices, kDevice, "a device of the CPU below ", kMaxDevices,
+           " is wanted, got ", device);
+  CachingAllocator* allocator = table[device].load(std::memory_order_acquire);
+  if (allocator) [[likely]]
+    return *allocator;
+  static std::mutex making;
+  std::lock_guard lock(making);
+  if (!table[device]) table[device].store(new CachingAllocator(device), std::memory_order_release);
+  return *table[device];
 }
 
 void* CachingAllocator::allocate(size_t size_bytes) {
@@ -340,7 +393,7 @@ void* CachingAllocator::allocate(size_t size_bytes) {
   if (size_bytes <= kSmallLimit) {
     data = allocate_small(*central_, size_class(size_bytes));
   } else {
-    if (size_bytes > static_cast<size_t>(central_->memory_limit)) {
+    if (size_bytes > static_cast<size_t>(central_->shared.memory_limit)) {
       std::lock_guard lock(central_->mutex);
       central_->throw_out_of_memory(size_bytes);
     }

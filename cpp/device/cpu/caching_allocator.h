@@ -10,6 +10,9 @@
 //     block that is a little too large serves before the process grows (see allocate_for_long).
 // A block may be freed on any thread. Sizes beyond the memory of the machine are refused before they are
 // mapped.
+//
+// One CPU may be cut into several devices: each has an allocator of its own, with its own blocks and
+// statistics; the limit of the memory and the cap of what is cached hold for all of them together.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +24,10 @@ namespace tw::device {
 
 class CachingAllocator {
  public:
-  static CachingAllocator& get();
+  static constexpr int kMaxDevices = 256;
+
+  static CachingAllocator& get() { return of(0); }
+  static CachingAllocator& of(int device);  // throws kDevice from kMaxDevices on
 
   // Throws kOutOfMemory naming the size. Size 0 gives a block as well.
   void* allocate(size_t size_bytes);
@@ -37,7 +43,7 @@ class CachingAllocator {
   struct Central;  // shared state, behind the locks
 
  private:
-  CachingAllocator();
+  explicit CachingAllocator(int device);
   Central* central_;  // never destroyed: tensors may outlive every static object
 };
 

@@ -1,11 +1,12 @@
-// The CPU as a backend: memory from the caching allocator, work done at once on the caller and the shared
-// pool.
+// The CPU as a backend: memory from the caching allocators, one a device, work done at once on the caller and
+// the shared pool.
 #include <atomic>
 #include <cstring>
 
 #include "base/error.h"
 #include "device/backend.h"
 #include "device/cpu/caching_allocator.h"
+#include "device/cpu/device_count.h"
 #include "device/cpu/parallel.h"
 
 namespace tw::device {
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t kCopyGrain = 512 << 10;  // bytes that are worth a thread
 
 std::atomic<const KernelTable*> g_kernels{nullptr};
+std::atomic<int> g_device_count{1};
 
 class CpuStream : public Stream {
  public:
@@ -31,13 +33,13 @@ class CpuEvent : public Event {
 class CpuBackend : public Backend {
  public:
   DeviceType type() const override { return DeviceType::kCpu; }
-  int device_count() const override { return 1; }
+  int device_count() const override { return g_device_count.load(std::memory_order_acquire); }
 
-  void* allocate(size_t size_bytes, int) override { return allocator_.allocate(size_bytes); }
-  void free(void* data, size_t size_bytes, int) override { allocator_.free(data, size_bytes); }
-  MemoryStats memory_stats(int) const override { return allocator_.stats(); }
-  void reset_peak(int) override { allocator_.reset_peak(); }
-  void empty_cache(int) override { allocator_.empty_cache(); }
+  void* allocate(size_t size_bytes, int device) override { return at(device).allocate(size_bytes); }
+  void free(void* data, size_t size_bytes, int device) override { at(device).free(data, size_bytes); }
+  MemoryStats memory_stats(int device) const override { return checked(device).stats(); }
+  void reset_peak(int device) override { checked(device).reset_peak(); }
+  void empty_cache(int device) override { checked(device).empty_cache(); }
 
   Stream& current_stream(int) override { return *stream_; }
   Ref<Event> make_event(int) override { return make_ref<CpuEvent>(); }
@@ -54,6 +56,17 @@ class CpuBackend : public Backend {
   }
 
  private:
+  CachingAllocator& at(int device) {
+    if (device == 0) [[likely]]
+      return allocator_;
+    return CachingAllocator::of(device);
+  }
+  CachingAllocator& checked(int device) const {
+    TW_CHECK(device >= 0 && device < device_count(), kDevice, "there is no device cpu:", device,
+             ": this process has ", device_count());
+    return CachingAllocator::of(device);
+  }
+
   CachingAllocator& allocator_ = CachingAllocator::get();
   Ref<CpuStream> stream_ = make_ref<CpuStream>();
 };
@@ -63,6 +76,12 @@ class CpuBackend : public Backend {
 Backend& cpu_backend() {
   static auto* backend = new CpuBackend;  // never destroyed: tensors may outlive every static object
   return *backend;
+}
+
+void set_cpu_device_count(int count) {
+  TW_CHECK(count >= 1 && count <= CachingAllocator::kMaxDevices, kValue, "the CPU can be cut into 1 to ",
+           CachingAllocator::kMaxDevices, " devices, got ", count);
+  g_device_count.store(count, std::memory_order_release);
 }
 
 void set_cpu_kernels(const KernelTable* table) { g_kernels.store(table, std::memory_order_release); }

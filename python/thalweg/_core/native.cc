@@ -40,4 +40,5 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_planner(m);
   tw::py::bind_profile(m);
   tw::py::bind_reader(m);
+  tw::py::bind_comm(m);
 }

@@ -30,6 +30,7 @@ void bind_plan(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
 void bind_profile(pybind11::module_& m);
 void bind_reader(pybind11::module_& m);
+void bind_comm(pybind11::module_& m);
 
 }  // namespace tw::py
 

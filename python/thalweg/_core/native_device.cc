@@ -14,8 +14,8 @@ namespace {
 void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void acquire_lock(void* token) { PyEval_RestoreThread(static_cast<PyThreadState*>(token)); }
 
-pb::dict memory_stats() {
-  device::MemoryStats stats = device::cpu_backend().memory_stats(0);
+pb::dict memory_stats(int device) {
+  device::MemoryStats stats = device::cpu_backend().memory_stats(device);
   pb::dict result;
   result["allocated_bytes"] = stats.allocated_bytes;
   result["peak_allocated_bytes"] = stats.peak_allocated_bytes;
@@ -32,9 +32,10 @@ void bind_device(pb::module_& m) {
   m.def("set_num_threads", device::set_num_threads);
   m.def("allow_matrix_unit", device::allow_matrix_unit);
   m.def("memory_stats", memory_stats);
-  m.def("reset_peak_memory_stats", [] { device::cpu_backend().reset_peak(0); });
+  m.def("reset_peak_memory_stats", [](int device) { device::cpu_backend().reset_peak(device); });
+  m.def("cpu_device_count", [] { return device::cpu_backend().device_count(); });
   m.def("allocate_for_long", device::allocate_for_long);
-  m.def("empty_cache", [] { device::cpu_backend().empty_cache(0); });
+  m.def("empty_cache", [](int device) { device::cpu_backend().empty_cache(device); });
   m.def("default_dtype", default_float);
   m.def("set_default_dtype", set_default_float);
   m.def("promote_types", promote);

@@ -131,6 +131,29 @@ TEST(allocator_lends_larger_blocks_before_it_grows) {
   CHECK_EQ(allocator.stats().reserved_bytes, reserved - static_cast<int64_t>(kLarge));
 }
 
+TEST(devices_have_blocks_and_statistics_of_their_own) {
+  CachingAllocator &first = CachingAllocator::of(3), &second = CachingAllocator::of(7);
+  CHECK_EQ(&first, &CachingAllocator::of(3));
+  CHECK_THROWS(Error, CachingAllocator::of(CachingAllocator::kMaxDevices), "got 256");
+  for (size_t size : {size_t{100}, size_t{3} << 20}) {
+    MemoryStats zero = CachingAllocator::get().stats(), before = first.stats(), other = second.stats();
+    void* data = first.allocate(size);
+    CHECK_GE(first.stats().allocated_bytes - before.allocated_bytes, static_cast<int64_t>(size));
+    CHECK_EQ(first.stats().allocation_count, before.allocation_count + 1);
+    CHECK_EQ(second.stats().allocation_count, other.allocation_count);
+    CHECK_EQ(CachingAllocator::get().stats().allocation_count, zero.allocation_count);
+    std::thread elsewhere([&] { first.free(data, size); });
+    elsewhere.join();
+    CHECK_EQ(first.stats().allocated_bytes, before.allocated_bytes);
+    void* foreign = second.allocate(size);
+    CHECK(foreign != data);  // freed blocks stay with their device
+    second.free(foreign, size);
+  }
+  int64_t cached = second.stats().reserved_bytes;
+  first.empty_cache();
+  CHECK_EQ(second.stats().reserved_bytes, cached);
+}
+
 TEST(allocator_refuses_impossible_sizes_in_words_and_works_on) {
   CHECK_THROWS(Error, allocator().allocate(static_cast<size_t>(-8)), "16.0 EiB are wanted");
   CHECK_THROWS(Error, allocator().allocate(size_t{1} << 50), "1.0 PiB are wanted");

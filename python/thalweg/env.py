@@ -1,0 +1,69 @@
+"""The job around this process: how many ranks it has, and which of them this process owns.
+
+A rank is the number of a device in the whole job. One process owns one rank unless it is told otherwise, so that a
+program for many devices can be tried in one process: `tw.env.init(devices_per_process=8)`.
+"""
+
+from __future__ import annotations
+
+from thalweg._core import _native
+
+__all__ = [
+    "addressable_ranks",
+    "get_local_rank",
+    "get_node_size",
+    "get_rank",
+    "get_world_size",
+    "init",
+]
+
+
+def init(*, devices_per_process: int = 1) -> None:
+    """Cuts the CPU of this process into devices, each a rank with memory of its own.
+
+    In a job of one process it may be called again with another number; tensors on ranks that no longer exist stay
+    readable. Raises ValueError below 1 and above 256, RuntimeError in a job of several processes that has begun with
+    another number.
+
+    >>> import thalweg as tw
+    >>> tw.env.init(devices_per_process=4)
+    >>> tw.env.get_world_size(), list(tw.env.addressable_ranks())
+    (4, [0, 1, 2, 3])
+    >>> tw.env.init()
+    """
+    _native.set_devices(devices_per_process)
+
+
+def get_rank() -> int:
+    """The first rank that this process owns."""
+    processes, mine = _native.world()
+    return processes[mine][0]
+
+
+def get_world_size() -> int:
+    """The number of ranks of the job.
+
+    >>> import thalweg as tw
+    >>> tw.env.get_world_size()
+    1
+    """
+    return sum(count for _, count, _ in _native.world()[0])
+
+
+def addressable_ranks() -> range:
+    """The ranks that this process owns; rank `addressable_ranks()[i]` is the device "cpu:i" here."""
+    processes, mine = _native.world()
+    first, count, _ = processes[mine]
+    return range(first, first + count)
+
+
+def get_local_rank() -> int:
+    """How many ranks on this machine come before the first one of this process."""
+    processes, mine = _native.world()
+    host = processes[mine][2]
+    return sum(count for _, count, where in processes[:mine] if where == host)
+
+
+def get_node_size() -> int:
+    """The number of machines."""
+    return len({host for _, _, host in _native.world()[0]})
