@@ -75,10 +75,14 @@ TW_INLINE void add_few(int64_t i, int64_t n, Acc* lanes, At at, Combine combine)
 
 }  // namespace detail
 
+struct NothingBetween {
+  TW_INLINE void operator()(int64_t) const {}
+};
+
 // Folds at(0) ... at(n - 1) in the fixed order of step 2, for use in a loop under TW_CLONES. `n` should not
-// exceed some thousands where the accuracy of sums matters.
-template <class Acc, class At, class Combine>
-TW_INLINE Acc reduce_span(int64_t n, Acc identity, At at, Combine combine) {
+// exceed some thousands where the accuracy of sums matters. between(i) is called before each 64 elements.
+template <class Acc, class At, class Combine, class Between = NothingBetween>
+TW_INLINE Acc reduce_span(int64_t n, Acc identity, At at, Combine combine, Between between = {}) {
   if (n < 64) {
     Acc few[16];
     for (int l = 0; l < 16; l++) few[l] = identity;
@@ -89,6 +93,7 @@ TW_INLINE Acc reduce_span(int64_t n, Acc identity, At at, Combine combine) {
   for (int l = 0; l < 64; l++) lanes[l] = identity;
   int64_t i = 0;
   for (; i + 64 <= n; i += 64) {
+    between(i);
     for (int l = 0; l < 64; l++) lanes[l] = combine(lanes[l], at(i + l));
   }
   detail::add_few(i, n, lanes, at, combine);

@@ -9,6 +9,14 @@
 
 namespace tw::device {
 
+// For an earlier pass over the row, to fetch the 64 elements from i on that a later one will write.
+template <class T>
+TW_INLINE void fetch_to_write(const T* row, int64_t i) {
+  constexpr int64_t kBlock = 64, kLineBytes = 64;
+  for (int64_t byte = 0; byte < kBlock * int64_t{sizeof(T)}; byte += kLineBytes)
+    __builtin_prefetch(reinterpret_cast<const char*>(row + i) + byte, 1);
+}
+
 // f(i) for each i < n, in any order, and meanwhile what lies n elements beyond `rows` is fetched: the rows
 // that come next, if they lie so. A fetch may be in vain, but it does nothing.
 template <class F, class... T>

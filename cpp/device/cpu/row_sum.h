@@ -8,15 +8,16 @@
 
 namespace tw::device {
 
-// at(0) + ... + at(n - 1): pieces are summed in C, the pieces' sums in double.
-template <class C, class At>
-TW_INLINE double long_sum(int64_t n, At at) {
+// at(0) + ... + at(n - 1): pieces are summed in C, the pieces' sums in double. `between` as in reduce_span.
+template <class C, class At, class Between = NothingBetween>
+TW_INLINE double long_sum(int64_t n, At at, Between between = {}) {
   constexpr int64_t kPiece = 4096;
   double total = 0;
   for (int64_t first = 0; first < n; first += kPiece) {
     int64_t count = n - first < kPiece ? n - first : kPiece;
-    total += static_cast<double>(
-        reduce_span(count, C(0), [&](int64_t i) { return at(first + i); }, [](C a, C b) { return a + b; }));
+    total += static_cast<double>(reduce_span(
+        count, C(0), [&](int64_t i) { return at(first + i); }, [](C a, C b) { return a + b; },
+        [&](int64_t i) { between(first + i); }));
   }
   return total;
 }
@@ -27,14 +28,17 @@ template <class C>
 struct RowStats {
   C mean, rstd;
 };
-template <class C, bool kCentre = true, class At>
-TW_INLINE RowStats<C> row_stats(int64_t n, double eps, At at) {
+template <class C, bool kCentre = true, class At, class Between = NothingBetween>
+TW_INLINE RowStats<C> row_stats(int64_t n, double eps, At at, Between between = {}) {
   double count = static_cast<double>(n);
   C mean = kCentre ? C(long_sum<C>(n, at) / count) : C(0);
-  double squares = long_sum<C>(n, [at, mean](int64_t i) {
-    C d = at(i) - mean;
-    return d * d;
-  });
+  double squares = long_sum<C>(
+      n,
+      [at, mean](int64_t i) {
+        C d = at(i) - mean;
+        return d * d;
+      },
+      between);
   return {mean, C(1 / std::sqrt(squares / count + eps))};
 }
 

@@ -10,13 +10,13 @@
 namespace tw::device {
 
 // The largest of n > 0 elements that are not NaN; -inf when there is none. NaN shows in the sum of
-// exponentials.
-template <class T>
-TW_INLINE compute_t<T> row_max(int64_t n, const stored_t<T>* x) {
+// exponentials. `between` as in reduce_span.
+template <class T, class Between = NothingBetween>
+TW_INLINE compute_t<T> row_max(int64_t n, const stored_t<T>* x, Between between = {}) {
   using C = compute_t<T>;
   return reduce_span(
       n, -math::detail::kInf<C>, [x](int64_t i) { return load<T>(x[i]); },
-      [](C a, C b) { return b > a ? b : a; });
+      [](C a, C b) { return b > a ? b : a; }, between);
 }
 
 // e[i] = exp(x[i] - shift), where shift is the largest; their sum.

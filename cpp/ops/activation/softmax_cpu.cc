@@ -16,7 +16,7 @@ template <class T>
 TW_CLONES __attribute__((flatten)) void softmax_row(int64_t n, const stored_t<T>* x, stored_t<T>* y,
                                                     compute_t<T>* e) {
   using C = compute_t<T>;
-  C max = row_max<T>(n, x);
+  C max = row_max<T>(n, x, [=](int64_t i) { fetch_to_write(y, i); });
   C scale = C(1) / row_exp<T>(n, x, max, e);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) y[i] = store<T>(e[i] * scale);
@@ -36,7 +36,8 @@ TW_CLONES __attribute__((flatten)) void softmax_backward_row(int64_t n, const st
                                                              const stored_t<T>* y, stored_t<T>* dx) {
   using C = compute_t<T>;
   C dot = reduce_span(
-      n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); }, [](C a, C b) { return a + b; });
+      n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); }, [](C a, C b) { return a + b; },
+      [=](int64_t i) { fetch_to_write(dx, i); });
   row_pass(n, [=](int64_t i) { dx[i] = store<T>(load<T>(y[i]) * (load<T>(g[i]) - dot)); }, g, y);
 }
 
@@ -44,7 +45,9 @@ template <class T>
 TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, const stored_t<T>* g,
                                                                  const stored_t<T>* y, stored_t<T>* dx) {
   using C = compute_t<T>;
-  C sum = reduce_span(n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; });
+  C sum = reduce_span(
+      n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; },
+      [=](int64_t i) { fetch_to_write(dx, i); });
   row_pass(
       n, [=](int64_t i) { dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum); }, g,
       y);

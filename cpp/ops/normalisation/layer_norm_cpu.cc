@@ -38,7 +38,8 @@ TW_CLONES __attribute__((flatten)) RowStats<compute_t<T>> norm_row(int64_t n, co
                                                                    const compute_t<T>* b, double eps,
                                                                    stored_t<T>* y) {
   using C = compute_t<T>;
-  auto stats = row_stats<C, kCentre>(n, eps, [x](int64_t i) { return load<T>(x[i]); });
+  auto stats = row_stats<C, kCentre>(
+      n, eps, [x](int64_t i) { return load<T>(x[i]); }, [y](int64_t i) { fetch_to_write(y, i); });
   C mean = stats.mean, rstd = stats.rstd;
   row_pass(
       n,
@@ -108,7 +109,8 @@ struct BackwardRow {
 // Σ g w and Σ g w x̂ over a row, summed as by long_sum; on the way g x̂ is added to dw and g to db.
 template <class T, bool kParams>
 TW_INLINE void backward_sums(int64_t n, const stored_t<T>* g, const stored_t<T>* x,
-                             const BackwardRow<compute_t<T>>& p, double* sum, double* product) {
+                             const BackwardRow<compute_t<T>>& p, const stored_t<T>* dx, double* sum,
+                             double* product) {
   using C = compute_t<T>;
   constexpr int64_t kPiece = 4096, kLanes = 32;
   auto plus = [](C a, C b) { return a + b; };
@@ -125,6 +127,7 @@ TW_INLINE void backward_sums(int64_t n, const stored_t<T>* g, const stored_t<T>*
       }
     };
     for (; i + kLanes <= last; i += kLanes) {
+      if (dx && i % 64 == 0) fetch_to_write(dx, i);
 #pragma GCC ivdep
       for (int64_t lane = 0; lane < kLanes; lane++) add(i + lane, lane);
     }
@@ -144,7 +147,7 @@ TW_CLONES __attribute__((flatten)) void backward_row(int64_t n, const stored_t<T
   using C = compute_t<T>;
   const BackwardRow<C> p = row;
   double sum = 0, product = 0, count = static_cast<double>(n);
-  backward_sums<T, kParams>(n, g, x, p, &sum, &product);
+  backward_sums<T, kParams>(n, g, x, p, dx, &sum, &product);
   if (!dx) return;
   C c1 = kCentre ? C(sum / count) : C(0), c2 = C(product / count);
   row_pass(
