@@ -18,6 +18,12 @@ void infer_gelu(InferContext& c) {
   infer_broadcast(c);
 }
 
+void infer_with_slope(InferContext& c) {
+  TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ",
+           c.in(0).dtype);
+  for (int i = 0; i < 2; i++) c.output(c.in(0).dtype, c.in(0).sizes);
+}
+
 void gelu_grad(GradContext& c) {
   c.set(0, op<"gelu_backward">(c.grad(), c.input(0), c.attrs<GeluAttrs>().approximate));
 }
@@ -57,6 +63,12 @@ void define_gelu(OpRegistry& r) {
       .doc("grad times the derivative of gelu at input.")
       .infer(infer_gelu)
       .grad("grad input", gelu_backward_grad)
+      .sbp(sbp::elementwise)
+      .cost(pointwise_cost<30>);
+  r.op("gelu_with_slope(Tensor input) -> (Tensor result, Tensor slope)")
+      .doc("gelu and its derivative of each element, which share most of their work.")
+      .infer(infer_with_slope)
+      .no_grad("passes make it, after gradients are recorded")
       .sbp(sbp::elementwise)
       .cost(pointwise_cost<30>);
 }

@@ -15,16 +15,14 @@ constexpr double kCubic = 0.044715;
 
 // x Φ(x) is x, or 0 for negative x, less |x| times the tail of the distribution beyond |x|.
 template <class C>
-TW_INLINE C gelu(C x) {
-  math::NormalTail<C> t = math::normal_tail(x);
+TW_INLINE C gelu(C x, const math::NormalTail<C>& t) {
   C bent = x < C(0) ? C(0) : x;
   return bent - t.size * t.bell * t.mills;
 }
 
 // Φ(x) + x φ(x) is 1, or 0 for negative x, but for the tail less |x| φ(x).
 template <class C>
-TW_INLINE C gelu_derivative(C x) {
-  math::NormalTail<C> t = math::normal_tail(x);
+TW_INLINE C gelu_derivative(C x, const math::NormalTail<C>& t) {
   C rest = t.bell * (t.mills - C(kDensityScale) * t.size);
   return x < C(0) ? rest : C(1) - rest;
 }
@@ -39,7 +37,7 @@ void gelu_kernel(KernelContext& k) {
         return C(0.5) * x * (C(1) + math::tanh(inner));
       });
     } else {
-      unary_loop<T, T>(k, [](C x) { return gelu(x); });
+      unary_loop<T, T>(k, [](C x) { return gelu(x, math::normal_tail(x)); });
     }
   });
 }
@@ -55,8 +53,19 @@ void gelu_backward_kernel(KernelContext& k) {
         return g * C(0.5) * (C(1) + t + x * (C(1) - t * t) * inner);
       });
     } else {
-      binary_loop<T, T, T>(k, [](C g, C x) { return g * gelu_derivative(x); });
+      binary_loop<T, T, T>(k, [](C g, C x) { return g * gelu_derivative(x, math::normal_tail(x)); });
     }
+  });
+}
+
+// The tail is what both are made of.
+void gelu_with_slope_kernel(KernelContext& k) {
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    pointwise_loop(Types<T, T>{}, Types<T>{}, {&k.out(0), &k.out(1)}, {&k.in(0)}, [](C x) {
+      math::NormalTail<C> t = math::normal_tail(x);
+      return std::pair(gelu(x, t), gelu_derivative(x, t));
+    });
   });
 }
 
@@ -65,6 +74,7 @@ void gelu_backward_kernel(KernelContext& k) {
 void kernels_gelu(KernelTable& table) {
   table.add("gelu", gelu_kernel);
   table.add("gelu_backward", gelu_backward_kernel);
+  table.add("gelu_with_slope", gelu_with_slope_kernel);
 }
 
 }  // namespace tw::ops

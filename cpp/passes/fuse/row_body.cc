@@ -1,6 +1,10 @@
 #include "passes/fuse/row_body.h"
 
 #include <unordered_map>
+#include <unordered_set>
+
+#include "ir/registry.h"
+#include "ops/activation/gelu.h"
 
 namespace tw::passes {
 
@@ -30,6 +34,7 @@ class Builder {
   }
 
   RowBody run(FunctionRef<bool(const ir::ValueImpl*)> leaves) {
+    find_slopes();
     for (const Node* node : group_.nodes) add(*node);
     ir::Graph& graph = *body_.graph;
     // Values that have rows come first: where results lie is told by the first.
@@ -45,9 +50,46 @@ class Builder {
   }
 
  private:
+  const Value& source(const Value& given) const { return group_.space.folded ? row_source(given) : given; }
+
+  // gelu whose gradient is taken at the same place, later in the group: most of the work is done once for
+  // both. Not for half precision, where a stored slope is not what gelu_backward multiplies by, nor for
+  // doubles, where the compiler rounds otherwise in the joint kernel.
+  void find_slopes() {
+    std::unordered_map<const ir::ValueImpl*, const Node*> gelus;
+    for (const Node* node : group_.nodes) {
+      const std::string& name = node->def->schema.name;
+      if (name != "gelu" && name != "gelu_backward") continue;
+      const Value& at = source(node->inputs.back());
+      bool exact = static_cast<const ops::GeluAttrs*>(node->attrs.get())->approximate == "none";
+      if (!exact || at->dtype != DType::kFloat32) continue;
+      if (name == "gelu")
+        gelus.emplace(at.get(), node);
+      else if (auto gelu = gelus.find(at.get()); gelu != gelus.end())
+        partner_[node] = gelu->second, with_slope_.insert(gelu->second);
+    }
+  }
+
+  // Whether it was one of a pair, and is written.
+  bool add_with_slope(const Node& node) {
+    if (auto gelu = partner_.find(&node); gelu != partner_.end()) {
+      static const ir::OpDef& mul = ir::registry().get("mul");
+      Value operands[] = {inside(node.inputs[0]), slopes_.at(gelu->second)};
+      inside_[node.outputs[0].get()] = body_.graph->append(mul, operands, {}, nullptr).outputs[0];
+      return true;
+    }
+    if (!with_slope_.count(&node)) return false;
+    static const ir::OpDef& pair = ir::registry().get("gelu_with_slope");
+    Value operands[] = {inside(node.inputs[0])};
+    Node& both = body_.graph->append(pair, operands, {}, nullptr);
+    inside_[node.outputs[0].get()] = both.outputs[0];
+    slopes_[&node] = both.outputs[1];
+    return true;
+  }
+
   Value inside(const Value& given) {
     if (!given) return {};
-    const Value& value = group_.space.folded ? row_source(given) : given;
+    const Value& value = source(given);
     Value& known = inside_[value.get()];
     if (!known) {
       Dims shape;
@@ -61,6 +103,7 @@ class Builder {
   }
 
   void add(const Node& node) {
+    if (add_with_slope(node)) return;
     ir::Values inputs;
     for (const Value& input : node.inputs) inputs.push_back(inside(input));
     ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
@@ -80,8 +123,7 @@ class Builder {
       bool read_later = false;
       for (size_t later = n; later < group_.nodes.size(); later++)
         for (const Value& read : group_.nodes[later]->inputs)
-          read_later |=
-              read && (group_.space.folded ? row_source(read) : read) == input && (later > n || !pointwise);
+          read_later |= read && source(read) == input && (later > n || !pointwise);
       if (!read_later) return static_cast<int64_t>(i);
     }
     return -1;
@@ -95,6 +137,9 @@ class Builder {
   const RowGroup& group_;
   RowBody body_;
   std::unordered_map<const ir::ValueImpl*, Value> inside_;
+  std::unordered_map<const Node*, const Node*> partner_;  // of gelu_backward
+  std::unordered_set<const Node*> with_slope_;
+  std::unordered_map<const Node*, Value> slopes_;
 };
 
 }  // namespace
