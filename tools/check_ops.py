@@ -14,6 +14,7 @@ from op_registry import Op, load
 # (op, part): why the op has no such part
 _CONTROL = "its regions are plans of their own, which the runtime runs"
 REASONS: dict[tuple[str, str], str] = {(op, part): _CONTROL for op in ("cond", "loop") for part in ("kernel", "sbp")}
+REASONS["boxing_part", "kernel"] = "ranks meet in it: boxing moves its data, no kernel"
 
 
 def missing_parts(op: Op, tested: set[str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "ir/layouts.h"
+
 namespace tw::ir {
 
 namespace {
@@ -140,7 +142,7 @@ bool draws_numbers(const Graph& region) { return region.draws > 0; }
 
 bool has_effects(const Node& node) {
   bool raises = node.outputs.empty() && node.def->mutated_params == 0 && !is_control(*node.def);
-  if (node.region_draw >= 0 || raises) return true;
+  if (node.region_draw >= 0 || raises || is_boxing_part(*node.def)) return true;
   for (const auto& region : node.regions)
     for (const auto& inside : region->nodes)
       if (has_effects(*inside)) return true;

@@ -56,8 +56,8 @@ SmallVector<Meta, 2> infer_control(const Node& node);
 
 // Is this region's graph one that draws random numbers, here or in regions of its own?
 bool draws_numbers(const Graph& region);
-// Does a node do more than make its outputs: draw random numbers in regions, or raise errors, in one of them
-// or as an op without outputs?
+// Does a node do more than make its outputs: draw random numbers in regions, raise errors, in one of them or
+// as an op without outputs, or meet other ranks?
 bool has_effects(const Node& node);
 // The graph and all regions in it, outermost first.
 void for_each_graph(Graph& graph, const std::function<void(Graph&)>& body);

@@ -102,6 +102,11 @@ bool is_boxing(const OpDef& def) {
   return def.id == boxing;
 }
 
+bool is_boxing_part(const OpDef& def) {
+  static const int boxing_part = registry().get("boxing_part").id;
+  return def.id == boxing_part;
+}
+
 std::vector<const GraphValue*> tensors_of(const Node& node) {
   std::vector<const GraphValue*> tensors;
   for (const Value& input : node.inputs) tensors.push_back(static_cast<const GraphValue*>(input.get()));

@@ -15,6 +15,8 @@ sbp::LayoutRef parse_layout(TextLexer& lexer);
 
 // The op that changes the layout of a value and nothing else.
 bool is_boxing(const OpDef& def);
+// A rank's part of one: the only op in which ranks meet.
+bool is_boxing_part(const OpDef& def);
 
 // A node's tensors: its inputs, null where absent, then its outputs.
 std::vector<const GraphValue*> tensors_of(const Node& node);

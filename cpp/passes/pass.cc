@@ -7,6 +7,7 @@
 #include "ir/graph_text.h"
 #include "ir/verify.h"
 #include "passes/memory/memory.h"
+#include "passes/sbp/layouts.h"
 
 namespace tw::passes {
 
@@ -76,8 +77,13 @@ std::span<const Pass> final_passes() {
   return kPasses;
 }
 
+std::span<const Pass> layout_passes() {
+  static constexpr Pass kPasses[] = {{"choose_layouts", choose_layouts}};
+  return kPasses;
+}
+
 const Pass* find_pass(std::string_view name) {
-  for (std::span<const Pass> passes : {simplify_passes(), final_passes(), fuse_passes()})
+  for (std::span<const Pass> passes : {simplify_passes(), final_passes(), layout_passes(), fuse_passes()})
     for (const Pass& pass : passes)
       if (pass.name == name) return &pass;
   return nullptr;

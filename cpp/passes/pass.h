@@ -30,6 +30,9 @@ std::span<const Pass> fuse_passes();
 // What is run once on a simplified graph, before it is planned.
 std::span<const Pass> final_passes();
 
+// What is run on a simplified graph that has global values, before it is cut into those of the ranks.
+std::span<const Pass> layout_passes();
+
 // Any pass by its name; null when there is none.
 const Pass* find_pass(std::string_view name);
 

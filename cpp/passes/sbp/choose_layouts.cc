@@ -1,0 +1,102 @@
+// Gives every value a layout, where some have one: those of inputs and variables, and what a boxing gives,
+// are the user's. The others are such that computing and boxing take the least time; see search.h. Boxings
+// stand before the nodes that want a value in another layout, and are shared by later ones.
+//
+//   input %0 "x" : float32[4, 8] @cpu[0, 1] S(0)
+//   variable %1 "w" : float32[6, 8] @cpu[0, 1] B
+//   %2 = linear(%0, %1, None) : float32[4, 6]
+//   %3 = sum(%2) : float32[]
+//   return %3
+// →
+//   input %0 "x" : float32[4, 8] @cpu[0, 1] S(0)
+//   variable %1 "w" : float32[6, 8] @cpu[0, 1] B
+//   %2 = linear(%0, %1, None) : float32[4, 6] @cpu[0, 1] S(0)
+//   %3 = sum(%2) : float32[] @cpu[0, 1] P(sum)
+//   %4 = boxing(%3) : float32[] @cpu[0, 1] B
+//   return %4
+//
+// A node runs where its inputs lie, and what it is said to give; one without either, where it is read. Leaves
+// without a layout are known to all devices of the placement that reads them. What has to do with no global
+// value stays local. Nothing that leaves the graph is pending, unless it is a variable that is.
+#include "passes/sbp/layouts.h"
+
+#include "passes/sbp/problem.h"
+#include "passes/sbp/sources.h"
+
+namespace tw::passes {
+
+namespace {
+
+// Writes a solution into its graph.
+class Writer {
+ public:
+  Writer(ir::Graph& graph, const GraphProblem& stated, const Choices& choices)
+      : graph_(graph),
+        stated_(stated),
+        problem_(stated.problem),
+        choices_(choices),
+        available_(stated.numbers.size()) {}
+
+  void run() {
+    for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
+      for (const ir::Leaf& leaf : *leaves) available_[leaf.value->id] = {leaf.value};
+    std::vector<std::unique_ptr<ir::Node>> old = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    size_t next = 0;
+    for (auto& node : old) {
+      if (next < stated_.nodes.size() && stated_.nodes[next] == node.get()) lay_out(*node, next++);
+      graph_.nodes.push_back(std::move(node));
+    }
+    for (size_t i = 0; i < stated_.uses.size(); i++)
+      *stated_.uses[i] = taken(*stated_.uses[i], demand_of(problem_.uses[i]));
+  }
+
+ private:
+  void lay_out(ir::Node& node, size_t number) {
+    const SearchNode& searched = problem_.nodes[number];
+    const Candidate& candidate = searched.candidates[choices_.candidates[number]];
+    ir::PlaceOf place(graph_, node);
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (node.inputs[i]) node.inputs[i] = taken(node.inputs[i], demand_of(searched, candidate, i));
+    for (size_t o = 0; o < node.outputs.size(); o++) {
+      node.outputs[o]->layout = sbp::LayoutRef(candidate.layouts[node.inputs.size() + o]);
+      available_[node.outputs[o]->id] = {node.outputs[o]};
+    }
+  }
+
+  // The value as it is demanded; boxed where it is not available so.
+  ir::Value taken(const ir::Value& value, const Demand& demand) {
+    const int id = ir::graph_value(value).id;
+    std::vector<ir::GraphRef>& all = available_[id];
+    std::vector<const sbp::Layout*> layouts;
+    for (const ir::GraphRef& one : all) layouts.push_back(one->layout.get());
+    Source source = source_of(layouts, demand, problem_.values[stated_.numbers[id]], times_);
+    ir::Value from = all[source.from];
+    if (!source.made) return from;
+    static const ir::OpDef& boxing = ir::registry().get("boxing");
+    ir::Node& node = graph_.append(boxing, {&from, 1}, {}, boxing.defaults());
+    node.outputs[0]->layout = sbp::LayoutRef(source.made);
+    all.push_back(node.outputs[0]);
+    return node.outputs[0];
+  }
+
+  ir::Graph& graph_;
+  const GraphProblem& stated_;
+  const Problem& problem_;
+  const Choices& choices_;
+  std::vector<std::vector<ir::GraphRef>> available_;  // by the ids that values had at first
+  BoxingTimes times_;
+};
+
+}  // namespace
+
+bool choose_layouts(ir::Graph& graph, const machine::Machine& machine) {
+  GraphProblem stated = problem_of(graph, machine);
+  Choices choices = search(stated.problem);
+  Writer(graph, stated, choices).run();
+  return choices.exact;
+}
+
+void choose_layouts(ir::Graph& graph) { choose_layouts(graph, machine::Machine()); }
+
+}  // namespace tw::passes

@@ -1,0 +1,450 @@
+// Stages: (1) *private* values, which one node alone reads and which are made of private values, need no
+// states: a table says what each of their layouts costs at least. (2) The other nodes in their order: a state
+// says in which layouts the values lie that are still read; of states that are the same the cheapest stays,
+// and of all, where they are too many, the cheapest ones. (3) The choices of the best last state, traced
+// back.
+//
+// Nodes × states × candidates; the number of states is bounded by what is left of a fixed budget.
+#include "passes/sbp/search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "passes/sbp/sources.h"
+
+namespace tw::passes {
+
+namespace {
+
+using Layouts = std::vector<const sbp::Layout*>;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Transitions between states: of large problems, and of those that are small enough to be solved exactly.
+constexpr int64_t kBudget = 1'000'000, kSmallBudget = 16'000'000;
+constexpr size_t kSmallProblem = 16;  // nodes
+constexpr int64_t kFewestStates = 8, kMostStates = 1 << 16;
+
+// A private value: the least that one of its layouts costs, and the candidate of its node for that.
+struct TableEntry {
+  const sbp::Layout* layout;
+  double seconds;
+  int candidate;
+};
+
+// The sets of layouts in which a value has been available, by number, and the ways between them.
+class Variants {
+ public:
+  struct Move {
+    int next = -1;  // -1: not looked at yet
+    double seconds = 0;
+  };
+
+  int only(const sbp::Layout* layout) { return number_of({layout}); }
+  int demand(const Demand& wanted) {
+    auto at = std::ranges::find(demands_, wanted);
+    if (at == demands_.end()) at = demands_.insert(at, wanted);
+    return static_cast<int>(at - demands_.begin());
+  }
+  Move move(int variant, int demand, const SearchValue& value, BoxingTimes& times) {
+    std::vector<Move>& row = moves_[variant];
+    if (row.size() <= static_cast<size_t>(demand)) row.resize(demand + 1);
+    if (row[demand].next >= 0) return row[demand];
+    Source source = source_of(sets_[variant], demands_[demand], value, times);
+    Layouts set = sets_[variant];
+    if (source.made) set.push_back(source.made);
+    Move result{number_of(std::move(set)), source.seconds};  // may move the rows
+    return moves_[variant][demand] = result;
+  }
+
+ private:
+  int number_of(Layouts set) {
+    std::ranges::sort(set);
+    auto at = std::ranges::find(sets_, set);
+    if (at != sets_.end()) return static_cast<int>(at - sets_.begin());
+    sets_.push_back(std::move(set));
+    moves_.emplace_back();
+    return static_cast<int>(sets_.size()) - 1;
+  }
+
+  std::vector<Layouts> sets_;
+  std::vector<Demand> demands_;
+  std::vector<std::vector<Move>> moves_;
+};
+
+// Layouts of the values that are in use, by slot.
+struct State {
+  double seconds = 0;
+  uint64_t hash = 0;  // the sum of those of the slots: states with one hash are taken to be the same
+  std::vector<int> variants;
+};
+
+struct Transition {
+  double seconds;
+  uint64_t hash;
+  int parent, candidate;
+};
+
+uint64_t hash_of(int value, int variant) {
+  uint64_t x = static_cast<uint64_t>(value) << 32 | static_cast<uint32_t>(variant);
+  x = (x ^ x >> 31) * 0x9E3779B97F4A7C15;
+  x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9;
+  return x ^ x >> 32;
+}
+
+class Search {
+ public:
+  explicit Search(const Problem& problem)
+      : problem_(problem),
+        uses_(problem.values.size()),
+        tables_(problem.values.size()),
+        variants_(problem.values.size()),
+        slots_(problem.values.size(), -1) {
+    result_.candidates.assign(problem.nodes.size(), -1);
+  }
+
+  Choices run() {
+    count_uses();
+    find_private();
+    bound_states();
+    start();
+    for (size_t i = 0; i < problem_.nodes.size(); i++)
+      if (!private_[i]) step(static_cast<int>(i));
+    for (const FinalUse& use : problem_.uses) finish(use);
+    trace_back();
+    return std::move(result_);
+  }
+
+ private:
+  // One demand on a value that has states.
+  struct Wanted {
+    int place;   // in the list of such values of a step
+    int demand;  // number
+  };
+
+  void count_uses() {
+    for (const SearchNode& node : problem_.nodes)
+      for (int value : node.inputs)
+        if (value >= 0) uses_[value]++;
+    for (const FinalUse& use : problem_.uses) uses_[use.value]++;
+  }
+
+  // --- private values ---
+
+  bool is_private(int value) const { return !tables_[value].empty(); }
+
+  const TableEntry& cheapest(int value, const Demand& demand, double* seconds) {
+    const TableEntry* best = nullptr;
+    *seconds = kNever;
+    for (const TableEntry& entry : tables_[value]) {
+      double cost = entry.seconds + source_of({entry.layout}, demand, problem_.values[value], times_).seconds;
+      if (cost >= *seconds) continue;
+      *seconds = cost;
+      best = &entry;
+    }
+    return *best;
+  }
+
+  // The candidate's own time, and that of private inputs.
+  double own_seconds(const SearchNode& node, const Candidate& candidate) {
+    double total = candidate.seconds;
+    for (size_t i = 0; i < node.inputs.size(); i++) {
+      int value = node.inputs[i];
+      if (value < 0 || !is_private(value)) continue;
+      double seconds;
+      cheapest(value, demand_of(node, candidate, i), &seconds);
+      total += seconds;
+    }
+    return total;
+  }
+
+  void find_private() {
+    private_.assign(problem_.nodes.size(), false);
+    for (size_t v = 0; v < problem_.values.size(); v++)
+      if (problem_.values[v].given && uses_[v] == 1) tables_[v] = {{problem_.values[v].given, 0, -1}};
+    for (size_t i = 0; i < problem_.nodes.size(); i++) {
+      const SearchNode& node = problem_.nodes[i];
+      int used = -1, count = 0;
+      for (size_t o = 0; o < node.outputs.size(); o++) {
+        if (uses_[node.outputs[o]] == 0) continue;
+        used = static_cast<int>(o);
+        count += uses_[node.outputs[o]];
+      }
+      private_[i] = count == 1;
+      for (int value : node.inputs) private_[i] = private_[i] && (value < 0 || is_private(value));
+      if (private_[i]) fill_table(node, used);
+    }
+  }
+
+  void fill_table(const SearchNode& node, int output) {
+    std::vector<TableEntry>& table = tables_[node.outputs[output]];
+    for (size_t c = 0; c < node.candidates.size(); c++) {
+      const sbp::Layout* layout = node.candidates[c].layouts[node.inputs.size() + output];
+      double seconds = own_seconds(node, node.candidates[c]);
+      auto known = std::ranges::find(table, layout, &TableEntry::layout);
+      if (known == table.end())
+        table.push_back({layout, seconds, static_cast<int>(c)});
+      else if (seconds < known->seconds)
+        *known = {layout, seconds, static_cast<int>(c)};
+    }
+    makers_.resize(problem_.values.size(), -1);
+    makers_[node.outputs[output]] = static_cast<int>(&node - problem_.nodes.data());
+  }
+
+  // Fixes the nodes behind a private value.
+  void choose_private(int value, const Demand& demand) {
+    std::vector<std::pair<int, Demand>> open{{value, demand}};
+    while (!open.empty()) {
+      auto [at, wanted] = open.back();
+      open.pop_back();
+      double seconds;
+      const TableEntry& entry = cheapest(at, wanted, &seconds);
+      if (entry.candidate < 0) continue;
+      int number = makers_[at];
+      result_.candidates[number] = entry.candidate;
+      const SearchNode& node = problem_.nodes[number];
+      for (size_t i = 0; i < node.inputs.size(); i++)
+        if (node.inputs[i] >= 0)
+          open.push_back({node.inputs[i], demand_of(node, node.candidates[entry.candidate], i)});
+    }
+  }
+
+  // --- states ---
+
+  void bound_states() {
+    int64_t transitions = 1;
+    for (size_t i = 0; i < problem_.nodes.size(); i++)
+      if (!private_[i]) transitions += static_cast<int64_t>(problem_.nodes[i].candidates.size());
+    int64_t budget = problem_.nodes.size() <= kSmallProblem ? kSmallBudget : kBudget;
+    most_states_ = std::clamp(budget / transitions, kFewestStates, kMostStates);
+  }
+
+  void start() {
+    states_.emplace_back();
+    for (size_t v = 0; v < problem_.values.size(); v++) {
+      const sbp::Layout* given = problem_.values[v].given;
+      if (given && uses_[v] > 0 && !is_private(static_cast<int>(v)))
+        put(states_[0], static_cast<int>(v), take_slot(static_cast<int>(v)), variants_[v].only(given));
+    }
+  }
+
+  int take_slot(int value) {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(slot_count_++);
+      for (State& state : states_) state.variants.push_back(-1);
+    }
+    slots_[value] = free_slots_.back();
+    free_slots_.pop_back();
+    return slots_[value];
+  }
+
+  static void put(State& state, int value, int slot, int variant) {
+    if (state.variants.size() <= static_cast<size_t>(slot)) state.variants.resize(slot + 1, -1);
+    state.hash += hash_of(value, variant);
+    state.variants[slot] = variant;
+  }
+
+  // The distinct values with states among `values`, and what becomes of them.
+  struct Shared {
+    std::vector<int> values;
+    std::vector<char> alive;  // read by a later step too
+  };
+  Shared shared_of(const std::vector<int>& values) {
+    Shared shared;
+    for (int value : values) {
+      if (value < 0 || is_private(value)) continue;
+      uses_[value]--;
+      if (std::ranges::find(shared.values, value) == shared.values.end()) shared.values.push_back(value);
+    }
+    for (int value : shared.values) shared.alive.push_back(uses_[value] > 0);
+    return shared;
+  }
+  static int place_of(const Shared& shared, int value) {
+    return static_cast<int>(std::ranges::find(shared.values, value) - shared.values.begin());
+  }
+
+  // Where a state's values are after the demands; returns the time that takes.
+  double follow(const State& state, const Shared& shared, const std::vector<Wanted>& wanted,
+                std::vector<int>* now) {
+    now->clear();
+    for (int value : shared.values) now->push_back(state.variants[slots_[value]]);
+    double seconds = 0;
+    for (const Wanted& one : wanted) {
+      int value = shared.values[one.place];
+      auto move = variants_[value].move((*now)[one.place], one.demand, problem_.values[value], times_);
+      (*now)[one.place] = move.next;
+      seconds += move.seconds;
+    }
+    return seconds;
+  }
+
+  void step(int number) {
+    const SearchNode& node = problem_.nodes[number];
+    Shared shared = shared_of(node.inputs);
+    std::vector<double> own;
+    std::vector<std::vector<Wanted>> wanted;
+    for (const Candidate& candidate : node.candidates) {
+      own.push_back(own_seconds(node, candidate));
+      wanted.emplace_back();
+      for (size_t i = 0; i < node.inputs.size(); i++) {
+        int value = node.inputs[i];
+        if (value >= 0 && !is_private(value))
+          wanted.back().push_back(
+              {place_of(shared, value), variants_[value].demand(demand_of(node, candidate, i))});
+      }
+    }
+    std::vector<std::pair<int, std::vector<int>>> made;  // values, and their variant by candidate
+    for (size_t o = 0; o < node.outputs.size(); o++) {
+      int value = node.outputs[o];
+      if (uses_[value] == 0) continue;
+      made.push_back({value, {}});
+      for (const Candidate& candidate : node.candidates)
+        made.back().second.push_back(variants_[value].only(candidate.layouts[node.inputs.size() + o]));
+    }
+    advance(number, shared, own, wanted, made);
+  }
+
+  void finish(const FinalUse& use) {
+    Demand demand = demand_of(use);
+    if (is_private(use.value)) {
+      double seconds;
+      cheapest(use.value, demand, &seconds);
+      for (State& state : states_) state.seconds += seconds;
+      return;
+    }
+    Shared shared = shared_of({use.value});
+    advance(-1, shared, {0}, {{{0, variants_[use.value].demand(demand)}}}, {});
+  }
+
+  void advance(int number, const Shared& shared, const std::vector<double>& own,
+               const std::vector<std::vector<Wanted>>& wanted,
+               const std::vector<std::pair<int, std::vector<int>>>& made) {
+    std::vector<Transition> all;
+    all.reserve(states_.size() * own.size());
+    std::vector<int> now;
+    for (size_t s = 0; s < states_.size(); s++) {
+      const State& state = states_[s];
+      for (size_t c = 0; c < own.size(); c++) {
+        double seconds = state.seconds + own[c] + follow(state, shared, wanted[c], &now);
+        uint64_t hash = state.hash;
+        for (size_t i = 0; i < shared.values.size(); i++) {
+          int value = shared.values[i];
+          hash -= hash_of(value, state.variants[slots_[value]]);
+          if (shared.alive[i]) hash += hash_of(value, now[i]);
+        }
+        for (const auto& [value, variants] : made) hash += hash_of(value, variants[c]);
+        all.push_back({seconds, hash, static_cast<int>(s), static_cast<int>(c)});
+      }
+    }
+    keep_best(all);
+    std::vector<State> next;
+    next.reserve(all.size());
+    std::vector<std::pair<int, int>> trail;
+    for (const Transition& one : all) {
+      State state = states_[one.parent];
+      follow(states_[one.parent], shared, wanted[one.candidate], &now);
+      for (size_t i = 0; i < shared.values.size(); i++)
+        state.variants[slots_[shared.values[i]]] = shared.alive[i] ? now[i] : -1;
+      state.seconds = one.seconds;
+      state.hash = one.hash;
+      next.push_back(std::move(state));
+      trail.push_back({one.parent, one.candidate});
+    }
+    states_ = std::move(next);
+    for (size_t i = 0; i < shared.values.size(); i++)
+      if (!shared.alive[i]) free_slots_.push_back(slots_[shared.values[i]]);
+    for (const auto& [value, variants] : made) {
+      int slot = take_slot(value);
+      for (size_t s = 0; s < states_.size(); s++) states_[s].variants[slot] = variants[trail[s].second];
+    }
+    trails_.push_back({number, std::move(trail)});
+  }
+
+  // In the order of parents and candidates, so that among equals the first ones win.
+  void keep_best(std::vector<Transition>& all) {
+    std::ranges::sort(all, [](const Transition& a, const Transition& b) {
+      return std::tie(a.hash, a.seconds, a.parent, a.candidate) <
+             std::tie(b.hash, b.seconds, b.parent, b.candidate);
+    });
+    auto rest = std::ranges::unique(all, {}, &Transition::hash);
+    all.erase(rest.begin(), rest.end());
+    auto order = [](const Transition& a, const Transition& b) {
+      return std::tie(a.seconds, a.parent, a.candidate) < std::tie(b.seconds, b.parent, b.candidate);
+    };
+    if (static_cast<int64_t>(all.size()) > most_states_) {
+      std::ranges::nth_element(all, all.begin() + most_states_, order);
+      all.resize(most_states_);
+      result_.exact = false;
+    }
+    std::ranges::sort(all, order);
+  }
+
+  void trace_back() {
+    int at = 0;
+    for (size_t s = 1; s < states_.size(); s++)
+      if (states_[s].seconds < states_[at].seconds) at = static_cast<int>(s);
+    result_.seconds = states_[at].seconds;
+    for (size_t t = trails_.size(); t-- > 0;) {
+      auto [parent, candidate] = trails_[t].states[at];
+      if (trails_[t].node >= 0) result_.candidates[trails_[t].node] = candidate;
+      at = parent;
+    }
+    for (size_t i = 0; i < problem_.nodes.size(); i++) {
+      if (private_[i]) continue;
+      const SearchNode& node = problem_.nodes[i];
+      for (size_t k = 0; k < node.inputs.size(); k++)
+        if (node.inputs[k] >= 0 && is_private(node.inputs[k]))
+          choose_private(node.inputs[k], demand_of(node, node.candidates[result_.candidates[i]], k));
+    }
+    for (const FinalUse& use : problem_.uses)
+      if (is_private(use.value)) choose_private(use.value, demand_of(use));
+  }
+
+  struct Trail {
+    int node;
+    std::vector<std::pair<int, int>> states;  // the parent of each, and the candidate
+  };
+
+  const Problem& problem_;
+  BoxingTimes times_;
+  std::vector<int> uses_;  // that are still to come
+  std::vector<std::vector<TableEntry>> tables_;
+  std::vector<int> makers_;  // the nodes of private values
+  std::vector<char> private_;
+  std::vector<Variants> variants_;
+  std::vector<int> slots_, free_slots_;
+  int slot_count_ = 0;
+  int64_t most_states_ = 0;
+  std::vector<State> states_;
+  std::vector<Trail> trails_;
+  Choices result_;
+};
+
+}  // namespace
+
+Choices search(const Problem& problem) { return Search(problem).run(); }
+
+double cost_of(const Problem& problem, const std::vector<int>& choice, BoxingTimes& times) {
+  std::vector<Layouts> available(problem.values.size());
+  for (size_t v = 0; v < available.size(); v++)
+    if (problem.values[v].given) available[v] = {problem.values[v].given};
+  double total = 0;
+  auto take = [&](int value, const Demand& demand) {
+    Source source = source_of(available[value], demand, problem.values[value], times);
+    if (source.made) available[value].push_back(source.made);
+    total += source.seconds;
+  };
+  for (size_t n = 0; n < choice.size(); n++) {
+    const SearchNode& node = problem.nodes[n];
+    const Candidate& candidate = node.candidates[choice[n]];
+    total += candidate.seconds;
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (node.inputs[i] >= 0) take(node.inputs[i], demand_of(node, candidate, i));
+    for (size_t o = 0; o < node.outputs.size(); o++)
+      available[node.outputs[o]] = {candidate.layouts[node.inputs.size() + o]};
+  }
+  if (choice.size() < problem.nodes.size()) return total;
+  for (const FinalUse& use : problem.uses) take(use.value, demand_of(use));
+  return total;
+}
+
+}  // namespace tw::passes

@@ -1,0 +1,60 @@
+#include "passes/sbp/sources.h"
+
+#include "sbp/boxing.h"
+
+namespace tw::passes {
+
+namespace {
+
+// Of two ways that send nothing, the one with fewer boxings is better.
+constexpr double kBoxingSeconds = 1e-7;
+
+const sbp::Layout* without_pending(const sbp::Layout* layout) {
+  if (!layout->has_partial()) return layout;
+  sbp::NdSbp sbp = layout->sbp;
+  for (sbp::Sbp& one : sbp)
+    if (one.kind == sbp::Kind::kPartial) one = sbp::broadcast();
+  return sbp::layout(layout->placement, sbp).get();
+}
+
+}  // namespace
+
+size_t BoxingTimes::Hash::operator()(const Key& key) const {
+  auto mix = [](size_t hash, size_t word) { return (hash ^ word) * 0x9E3779B97F4A7C15 + (hash >> 31); };
+  size_t hash = mix(reinterpret_cast<size_t>(key.from), reinterpret_cast<size_t>(key.to));
+  for (int64_t size : key.sizes) hash = mix(hash, static_cast<size_t>(size));
+  return mix(hash, static_cast<size_t>(key.element_bytes));
+}
+
+const BoxingTimes::Entry& BoxingTimes::of(const sbp::Layout& from, const sbp::Layout& to,
+                                          const SearchValue& value) {
+  auto [at, fresh] = known_.try_emplace(Key{&from, &to, value.sizes, value.element_bytes});
+  Entry& entry = at->second;
+  if (!fresh) return entry;
+  entry.same = sbp::same_parts(from, to, value.sizes);
+  if (entry.same) return entry;
+  auto plan = sbp::plan_boxing(sbp::LayoutRef(&from), sbp::LayoutRef(&to), value.sizes, value.element_bytes);
+  entry.seconds = plan->seconds + kBoxingSeconds;
+  return entry;
+}
+
+Source source_of(const std::vector<const sbp::Layout*>& available, const Demand& demand,
+                 const SearchValue& value, BoxingTimes& times) {
+  Source best{-1, nullptr, 0};
+  for (size_t i = 0; i < available.size(); i++) {
+    const sbp::Layout* wanted =
+        demand.kind == DemandKind::kFinal ? without_pending(available[i]) : demand.layout;
+    const BoxingTimes::Entry& entry = times.of(*available[i], *wanted, value);
+    if (best.from >= 0 && entry.seconds >= best.seconds) continue;
+    bool made = !entry.same && demand.kind != DemandKind::kTurn;
+    best = {static_cast<int>(i), made ? wanted : nullptr, entry.seconds};
+  }
+  return best;
+}
+
+Demand demand_of(const SearchNode& node, const Candidate& candidate, size_t input) {
+  if (node.boxing) return {DemandKind::kTurn, candidate.layouts.back()};
+  return {DemandKind::kTake, candidate.layouts[input]};
+}
+
+}  // namespace tw::passes

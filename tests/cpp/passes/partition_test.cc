@@ -1,0 +1,166 @@
+#include "passes/partition/partition.h"
+
+#include "ir/graph_texts.h"
+#include "ir/verify.h"
+#include "ops/boxing/boxing_part.h"
+#include "passes/sbp/layouts.h"
+#include "passes/simplify/simplify.h"
+#include "test.h"
+
+using namespace tw;
+using namespace tw::passes;
+using tw::test::parsed;
+
+namespace {
+
+std::string cut(std::string_view text, int64_t rank) {
+  auto graph = parsed(text);
+  ir::verify(*graph);
+  RankGraph part = graph_of_rank(*graph, rank);
+  ir::verify(*part.graph);
+  std::string out = ir::print_graph(*part.graph);
+  CHECK_EQ(ir::print_graph(*ir::parse_graph(out)), out);
+  return out;
+}
+
+std::vector<RankGraph> all_of(ir::Graph& graph) {
+  std::vector<RankGraph> all;
+  for (int64_t rank : ranks_of(graph)) all.push_back(graph_of_rank(graph, rank));
+  return all;
+}
+
+constexpr const char* kStep = R"ir(graph "step" {
+  input %0 "x" : float32[5, 6] @cpu[0, 1] S(0)
+  input %1 "local" : float32[2]
+  variable %2 "w" : float32[4, 6] @cpu[0, 1] B
+  number $0 "lr"
+  %3 = linear(%0, %2, None) : float32[5, 4] @cpu[0, 1] S(0) in "fc" at "a.py:1"
+  %4 = reshape(%3, shape=[5, 2, 2]) : float32[5, 2, 2] @cpu[0, 1] S(0)
+  %5 = sum(%4) : float32[] @cpu[0, 1] P(sum)
+  %6 = boxing(%5) : float32[] @cpu[0, 1] B
+  %7 = exp(%1) : float32[2]
+  %8 = mul(%2, %6) : float32[4, 6] @cpu[0, 1] B
+  assign %2 = %8
+  return %6, %7
+}
+)ir";
+
+constexpr const char* kStages = R"ir(graph "stages" {
+  input %0 "x" : float32[4, 6] @cpu[0, 1] S(0)
+  variable %1 "w" : float32[6] @cpu[2] B
+  %2 = exp(%0) : float32[4, 6] @cpu[0, 1] S(0)
+  %3 = boxing(%2) : float32[4, 6] @cpu[2] B
+  %4 = add(%3, %1) : float32[4, 6] @cpu[2] B
+  %5 = boxing(%4) : float32[4, 6] @cpu[2] S(0)
+  assign %1 = %1
+  return %2, %5
+}
+)ir";
+
+}  // namespace
+
+TEST(a_rank_has_its_parts) {
+  CHECK_EQ(cut(kStep, 1), R"ir(graph "step" {
+  input %0 "x" : float32[2, 6]
+  input %1 "local" : float32[2]
+  variable %2 "w" : float32[4, 6]
+  number $0 "lr"
+  %3 = linear(%0, %2, None) : float32[2, 4] in "fc" at "a.py:1"
+  %4 = reshape(%3, shape=[2, 2, 2]) : float32[2, 2, 2]
+  %5 = sum(%4) : float32[]
+  %6 = boxing_part(%5, source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, rank=1, order=0) : float32[]
+  %7 = exp(%1) : float32[2]
+  %8 = mul(%2, %6) : float32[4, 6]
+  assign %2 = %8
+  return %6, %7
+}
+)ir");
+}
+
+TEST(ranks_of_other_placements_do_not_take_part) {
+  CHECK_EQ(cut(kStages, 0), R"ir(graph "stages" {
+  input %0 "x" : float32[2, 6]
+  %1 = exp(%0) : float32[2, 6]
+  boxing_part(%1, source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, rank=0, order=0)
+  return %1
+}
+)ir");
+  CHECK_EQ(cut(kStages, 2), R"ir(graph "stages" {
+  variable %0 "w" : float32[6]
+  %1 = boxing_part(None, source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, rank=2, order=0) : float32[4, 6]
+  %2 = add(%1, %0) : float32[4, 6]
+  %3 = boxing_part(%2, source="cpu[2] B", target="cpu[2] S(0)", size=[4, 6], dtype=float32, rank=2, order=1) : float32[4, 6]
+  assign %0 = %0
+  return %3
+}
+)ir");
+  auto graph = parsed(kStages);
+  CHECK_EQ(ranks_of(*graph), (std::vector<int64_t>{0, 1, 2}));
+  RankGraph last = graph_of_rank(*graph, 2);
+  CHECK_EQ(last.inputs, std::vector<int>());
+  CHECK_EQ(last.variables, std::vector<int>{0});
+  CHECK_EQ(last.outputs, std::vector<int>{1});
+}
+
+TEST(attributes_are_those_of_the_part) {
+  std::string out = cut(R"ir(graph "g" {
+  %0 = full(size=[4, 6], fill_value=1.0, dtype=float32) : float32[4, 6] @cpu[0, 1] S(1)
+  return %0
+}
+)ir",
+                        0);
+  CHECK(out.find("full(size=[4, 3]") != std::string::npos);
+}
+
+TEST(a_lifted_size_cannot_be_cut) {
+  constexpr const char* kLifted = R"ir(graph "g" {
+  number $0 "n"
+  %0 = full(size=[$0:4, 6], fill_value=1.0, dtype=float32) : float32[4, 6] @cpu[0, 1] LAYOUT
+  return %0
+}
+)ir";
+  auto with = [&](const char* layout) {
+    std::string text = kLifted;
+    return text.replace(text.find("LAYOUT"), 6, layout);
+  };
+  cut(with("B"), 0);
+  CHECK_THROWS(Error, cut(with("S(0)"), 0), "full: size depends on where a part lies");
+}
+
+TEST(meetings_are_in_one_order_on_all_ranks) {
+  auto graph = parsed(R"ir(graph "g" {
+  input %0 "x" : float32[4] @cpu[0, 1] P(sum)
+  input %1 "y" : float32[4] @cpu[1, 2] P(sum)
+  %2 = boxing(%0) : float32[4] @cpu[0, 1] B
+  %3 = boxing(%1) : float32[4] @cpu[1, 2] B
+  %4 = boxing(%2) : float32[4] @cpu[1] B
+  return %3, %4
+}
+)ir");
+  std::vector<RankGraph> good = all_of(*graph);
+  check_meetings(good);
+  auto broken = [&](std::string_view message, const auto& change) {
+    std::vector<RankGraph> parts = all_of(*graph);
+    change(parts);
+    CHECK_THROWS(Error, check_meetings(parts), message);
+  };
+  broken("rank 1 comes to boxing 0 after boxing 1",
+         [](auto& parts) { std::swap(parts[1].graph->nodes[0], parts[1].graph->nodes[1]); });
+  broken("boxing 1, cpu[1, 2] P(sum) -> cpu[1, 2] B of float32[4], is on 1 ranks, but 2 take part",
+         [](auto& parts) { parts[2].graph->nodes.clear(); });
+  broken("boxing 1 is cpu[1, 2] P(sum) -> cpu[1, 2] S(0) of float32[4] on rank 2, but elsewhere",
+         [](auto& parts) {
+           static_cast<ops::BoxingPartAttrs*>(parts[2].graph->nodes[0]->attrs.get())->target =
+               "cpu[1, 2] S(0)";
+         });
+}
+
+TEST(a_meeting_is_never_dead) {
+  auto graph = parsed(kStep);
+  graph->outputs.clear();
+  graph->assignments.clear();
+  std::vector<RankGraph> parts = all_of(*graph);
+  for (RankGraph& part : parts) remove_dead_code(*part.graph);
+  CHECK_EQ(parts[0].graph->nodes.size(), 4);
+  check_meetings(parts);
+}
