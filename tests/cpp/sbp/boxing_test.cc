@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "boxing_arrays.h"
+#include "boxing_layouts.h"
 #include "test.h"
 
 using namespace tw;
@@ -9,57 +10,7 @@ using namespace tw::sbp;
 
 namespace {
 
-PlacementRef mesh(const Dims& shape, int64_t first = 0) {
-  std::vector<int64_t> ranks(numel(shape));
-  for (size_t i = 0; i < ranks.size(); i++) ranks[i] = first + static_cast<int64_t>(i);
-  return placement("cpu", shape, ranks);
-}
-
-PlacementRef line(std::vector<int64_t> ranks) {
-  return placement("cpu", {static_cast<int64_t>(ranks.size())}, ranks);
-}
-
 const std::vector<Dims> kShapes = {{12, 4}, {7, 5}, {0, 3}, {1, 2}};
-
-// Every nd-SBP of the mesh that fits the sizes.
-std::vector<LayoutRef> layouts(const PlacementRef& where, const Dims& sizes, const NdSbp& choices) {
-  std::vector<NdSbp> all = {{}};
-  for (int64_t axis = 0; axis < where->axes(); axis++) {
-    std::vector<NdSbp> longer;
-    for (const NdSbp& sbp : all)
-      for (const Sbp& choice : choices) {
-        longer.push_back(sbp);
-        longer.back().push_back(choice);
-      }
-    all = std::move(longer);
-  }
-  std::vector<LayoutRef> result;
-  for (const NdSbp& sbp : all) {
-    LayoutRef made = layout(where, sbp);
-    try {
-      check_layout(*made, sizes, "test");
-    } catch (const Error&) {
-      continue;  // stated sizes that do not fit
-    }
-    result.push_back(std::move(made));
-  }
-  return result;
-}
-
-NdSbp every_sbp(const Dims& sizes, int64_t parts) {
-  NdSbp result = {broadcast(),
-                  split(0),
-                  split(1),
-                  split(0, 4),
-                  partial(),
-                  partial(ReduceOp::kMax),
-                  partial(ReduceOp::kMin)};
-  std::vector<int64_t> stated(parts);
-  stated[parts - 1] = sizes[0];  // all to the last
-  if (sizes[0] > 1 && parts > 1) stated = {1}, stated.resize(parts - 1), stated.push_back(sizes[0] - 1);
-  result.push_back(split_as(0, stated));
-  return result;
-}
 
 // All ordered pairs, or every `stride`-th of them.
 int64_t check_pairs(const PlacementRef& a, const PlacementRef& b, const Dims& sizes, int64_t stride = 1) {

@@ -1,0 +1,104 @@
+// Steps that are collectives of groups along axes, through comm's calls. All-to-all goes by messages.
+#include "base/error.h"
+#include "boxing/program_builder.h"
+
+namespace tw::boxing {
+
+namespace {
+
+bool call_kind_of(sbp::StepKind step, comm::CallKind* kind) {
+  switch (step) {
+    case sbp::StepKind::kAllReduce:
+      *kind = comm::CallKind::kAllReduce;
+      return true;
+    case sbp::StepKind::kReduceScatter:
+      *kind = comm::CallKind::kReduceScatter;
+      return true;
+    case sbp::StepKind::kAllGather:
+      *kind = comm::CallKind::kAllGather;
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool ProgramBuilder::add_collective() {
+  const sbp::Step& step = plan_->steps.front();
+  comm::CallKind kind;
+  if (!call_kind_of(step.kind, &kind)) return false;
+  const sbp::Placement& placement = *plan_->from->placement;
+  bool crosses = apart_;
+  for (int64_t rank : placement.ranks)
+    crosses = crosses || process_of(rank) != process_of(placement.ranks[0]);
+  if (!crosses) return false;
+  std::map<int64_t, std::vector<int64_t>> groups;  // by their first positions
+  for (int64_t position = 0; position < placement.count(); position++) {
+    Dims at = placement.coordinates(position);
+    for (int64_t axis : step.axes) at[axis] = 0;
+    groups[placement.position_at(at)].push_back(position);
+  }
+  for (const auto& [first, positions] : groups) {
+    bool any = false;
+    for (int64_t position : positions) any = any || mine(placement.ranks[position]);
+    if (any) add_group(positions, kind);
+  }
+  return true;
+}
+
+void ProgramBuilder::add_group(const std::vector<int64_t>& positions, comm::CallKind kind) {
+  std::vector<int> ranks;
+  std::vector<sbp::Box> boxes;  // of the parts that members have of what all of them share
+  PostedCall call;
+  for (int64_t position : positions) {
+    ranks.push_back(static_cast<int>(plan_->from->placement->ranks[position]));
+    const sbp::Layout& cut = kind == comm::CallKind::kReduceScatter ? *plan_->to : *plan_->from;
+    boxes.push_back(box_of(cut, plan_->sizes, position));
+    call.counts.push_back(numel(boxes.back().sizes));
+    call.count += call.counts.back();
+  }
+  if (kind == comm::CallKind::kAllReduce) {
+    call.count = call.counts[0];
+    call.counts.clear();
+  }
+  if (call.count == 0) return;
+  call.kind = kind;
+  call.group = comm::Group::of(ranks);
+  if (kind != comm::CallKind::kAllGather)
+    for (int64_t axis : plan_->steps.front().axes)
+      call.reduction = reduction_of(plan_->from->sbp[axis].reduce);
+  for (int member : call.group->members()) {
+    const Holding &from = inputs_.at(ranks[member]), &to = outputs_.at(ranks[member]);
+    call.inputs.push_back(kind == comm::CallKind::kReduceScatter ? joined(from, boxes, false) : from.slot);
+    call.outputs.push_back(kind == comm::CallKind::kAllGather ? joined(to, boxes, true) : to.slot);
+  }
+  phase(0).calls.push_back(std::move(call));
+  phase(1);
+}
+
+int ProgramBuilder::joined(const Holding& part, const std::vector<sbp::Box>& boxes, bool out_of) {
+  int64_t count = 0;
+  bool in_place = true;
+  for (const sbp::Box& box : boxes) {
+    if (numel(box.sizes) == 0) continue;
+    View view = view_in(part, box);
+    in_place = in_place && view.dense && view.offset == count;
+    count += numel(box.sizes);
+  }
+  if (in_place) return part.slot;
+  int slot = add_scratch(count);
+  int64_t offset = 0;
+  for (const sbp::Box& box : boxes) {
+    View inside = view_in(part, box), packed{slot, offset, contiguous_strides(box.sizes), true};
+    offset += numel(box.sizes);
+    if (numel(box.sizes) == 0) continue;
+    if (out_of)
+      copy(1, inside, packed, box.sizes);
+    else
+      copy(0, packed, inside, box.sizes);
+  }
+  return slot;
+}
+
+}  // namespace tw::boxing
