@@ -41,7 +41,7 @@ MAY_USE = {
     "passes": {"ops", "ir", "sbp", "machine"},
     "planner": {"plan", "ops", "ir", "sbp", "machine"},
     "runtime": {"plan", "boxing", "comm", "device"},
-    "eager": {"boxing", "ops", "ir", "sbp", "device"},
+    "eager": {"boxing", "comm", "ops", "ir", "sbp", "device"},
     "session": BELOW_SESSION,
 }
 DEFINITION_NEVER_SEES = {"device"}

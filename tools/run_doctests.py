@@ -1,5 +1,5 @@
-"""Runs the examples in the docstrings of every module of thalweg and in the README. Exits 1 when one fails or none was
-found.
+"""Runs the examples in the docstrings of every module of thalweg, in the README and in docs/global_tensors.md. Exits 1
+when one fails or none was found.
 """
 
 import doctest
@@ -8,7 +8,8 @@ import pkgutil
 import sys
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "global_tensors.md")
 
 
 def module_names(package: str) -> list[str]:
@@ -27,9 +28,10 @@ def main(package: str = "thalweg") -> int:
         tried += result.attempted
         failed += result.failed
     if package == "thalweg":
-        result = doctest.testfile(str(README), module_relative=False, optionflags=options)
-        tried += result.attempted
-        failed += result.failed
+        for page in PAGES:
+            result = doctest.testfile(str(page), module_relative=False, optionflags=options)
+            tried += result.attempted
+            failed += result.failed
     print(f"doctests: {tried} examples, {failed} failed")
     return 1 if failed or not tried else 0
 

@@ -8,6 +8,7 @@
 #include "device/backend.h"
 #include "eager/evaluator.h"
 #include "eager/generator.h"
+#include "eager/global_dispatch.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/promotion.h"
@@ -60,30 +61,6 @@ Tensor make_view(const ir::OpDef& def, const Tensor& input, const void* attrs, c
   return result;
 }
 
-// Calls body with each input that an op of `mutates` writes.
-template <class Body>
-void for_each_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
-                      const Body& body) {
-  for (int param = 0; param < def.schema.tensor_count; param++) {
-    if (!(def.mutated_params >> param & 1)) continue;
-    int first = starts.empty() ? param : starts[param], last = starts.empty() ? param + 1 : starts[param + 1];
-    for (int i = first; i < last; i++)
-      if (inputs[i]) body(tensor_of(inputs[i]));
-  }
-}
-
-void check_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
-  for_each_mutated(def, inputs, starts, [&](TensorImpl& tensor) {
-    check_writable(tensor, def.name());
-    TW_CHECK(!modes().grad_enabled || !tensor.needs_grad(), kRuntime, def.name(),
-             ": it writes tensors that require grad; call it under no_grad()");
-  });
-}
-
-void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
-  for_each_mutated(def, inputs, starts, [](TensorImpl& tensor) { tensor.storage->version++; });
-}
-
 }  // namespace
 
 void initialize() {
@@ -115,6 +92,28 @@ void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<co
   context.input_starts = starts;
   context.attributes = attrs;
   def.infer(context);
+}
+
+bool is_mutated(const ir::OpDef& def, int input, std::span<const int> starts) {
+  int param = input;
+  if (!starts.empty())
+    for (param = 0; starts[param + 1] <= input;) param++;
+  return def.mutated_params >> param & 1;
+}
+
+void check_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (!inputs[i] || !is_mutated(def, static_cast<int>(i), starts)) continue;
+    TensorImpl& tensor = tensor_of(inputs[i]);
+    check_writable(tensor, def.name());
+    TW_CHECK(!modes().grad_enabled || !tensor.needs_grad(), kRuntime, def.name(),
+             ": it writes tensors that require grad; call it under no_grad()");
+  }
+}
+
+void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (inputs[i] && is_mutated(def, static_cast<int>(i), starts)) tensor_of(inputs[i]).storage->version++;
 }
 
 void fill_random_key(const ir::OpDef& def, void* attrs) {
@@ -200,6 +199,8 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   if (def.input_dtype_offset >= 0 && cast_to_attribute(def, inputs, attrs, &converted))
     inputs = {converted.data(), converted.size()};
   fill_random_key(def, attrs);
+  if (globals_exist()) [[unlikely]]
+    if (is_global_call(inputs)) return dispatch_global(def, inputs, starts, attrs, outputs);
   if (!g_kernels[def.id] && def.expand) {
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
     return;

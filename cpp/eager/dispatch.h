@@ -28,6 +28,10 @@ ir::Value number_operand(const Scalar& value);
 void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
            const void* attrs, ir::InferContext& context);
 void fill_random_key(const ir::OpDef& def, void* attrs);
+// Of ops that write inputs: which ones, whether they may be written, and what follows once they are.
+bool is_mutated(const ir::OpDef& def, int input, std::span<const int> starts);
+void check_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts);
+void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts);
 // Runs the kernel alone: inputs are ready, outputs allocated, save those of ops with data-dependent sizes,
 // which are null and made by the kernel.
 void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,

@@ -6,6 +6,7 @@
 #include "base/memory_order.h"
 
 #include "eager/dispatch.h"
+#include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/tracer.h"
@@ -57,6 +58,14 @@ class PlaceOfForward {
   Tensor outer_gradient_;
 };
 
+// Tensors that a gradient makes from nothing lie where the gradients do.
+const sbp::Layout* creation_for(const std::vector<Tensor>& grads) {
+  if (globals_exist()) [[unlikely]]
+    for (const Tensor& grad : grads)
+      if (grad && grad->global) return broadcast_on(layout_of(*grad)->placement).get();
+  return nullptr;
+}
+
 class Run {
  public:
   explicit Run(BackwardOptions options, uint64_t first_sequence = 0)
@@ -83,7 +92,7 @@ class Run {
   void run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads);
   bool add_to_part(Node& node, const std::vector<Tensor>& grads);
   bool may_overwrite(const Tensor& sum) const {
-    return !options_.create_graph && sum->use_count() == 1 && sum->storage->use_count() == 1 &&
+    return !options_.create_graph && is_unshared(*sum) &&
            (sum->contiguous || is_dense(sum->sizes, sum->strides));
   }
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
@@ -194,6 +203,7 @@ void Run::keep(const Entry& entry) {
 
 void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) {
   try {
+    CreationGuard creation(creation_for(grads));
     node.backward(grads, input_grads);
     check_grads(node, input_grads);
   } catch (const Error& error) {
@@ -207,7 +217,9 @@ void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& 
 // returns.
 bool Run::add_to_part(Node& node, const std::vector<Tensor>& grads) {
   auto* op = dynamic_cast<OpNode*>(&node);
-  if (!op || !op->def().cuts || op->released() || node.hooks || modes().anomaly || !grads[0]) return false;
+  if (!op || !op->def().cuts || op->released() || (grads[0] && grads[0]->global) || node.hooks ||
+      modes().anomaly || !grads[0])
+    return false;
   const Edge& edge = node.edges[0];
   if (!edge.node || edge.node->run != id_) return false;
   const Tensor& sum = entries_[edge.node->slot].grads[edge.input_nr];
@@ -247,6 +259,7 @@ void Run::execute() {
 }
 
 Tensor seed_gradient(const Tensor& output, const Tensor& given, double scale) {
+  CreationGuard creation(output->global ? broadcast_on(layout_of(*output)->placement).get() : nullptr);
   TW_CHECK(output->needs_grad(), kRuntime,
            "backward: the output does not require grad and was not computed from a tensor that does");
   if (given) {

@@ -1,4 +1,5 @@
 #include "eager/dispatch.h"
+#include "eager/global_dispatch.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/promotion.h"
@@ -43,6 +44,9 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
                       void* attrs) {
   const ir::Value self_value = given[0];
   TensorImpl& self = tensor_of(self_value);
+  bool global = false;
+  if (globals_exist()) [[unlikely]]
+    if ((global = is_global_call(given))) check_global_target(def, given, starts);
   check_writable(self, def.name());
   check_inplace_allowed(self, def.name());
 
@@ -55,6 +59,11 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
     fill_random_key(def, attrs);
     infer(def, {inputs.data(), inputs.size()}, starts, attrs, context);
     direct = context.outputs.size() == 1 && context.outputs[0].dtype == self.dtype;
+  }
+  std::shared_ptr<const GlobalPlan> plan;
+  if (global && direct) {
+    plan = inplace_plan(def, {inputs.data(), inputs.size()}, starts, attrs);
+    direct = plan != nullptr;
   }
   if (!direct) {
     // What the gradient saves of self must outlive the copy below.
@@ -74,7 +83,10 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
   Recorder recorder(def, ready, starts);
   if (recorder.active()) recorder.before(attrs, 0);
   Tensor target = as_tensor(self_value);
-  launch(def, ready, starts, attrs, {context.outputs.data(), 1}, {&target, 1});
+  if (plan)
+    launch_inplace(def, *plan, ready, starts, attrs);
+  else
+    launch(def, ready, starts, attrs, {context.outputs.data(), 1}, {&target, 1});
   self.storage->version++;
   if (recorder.active()) rebase_history(self, recorder.after({&self_value, 1}, false));
 }

@@ -2,6 +2,11 @@
 #pragma once
 
 #include "base/dtype.h"
+#include "device/backend.h"
+
+namespace tw::sbp {
+class Layout;
+}
 
 namespace tw::eager {
 
@@ -14,6 +19,11 @@ struct Modes {
   bool autocast = false;
   DType autocast_dtype = DType::kBFloat16;
   bool anomaly = false;
+  device::Device device;  // where ops allocate their results
+  // How ops without tensor inputs lay out what they make; null: local tensors. Set where tensors are made for
+  // a placement, and while gradients and composites of global tensors run. Layouts live as long as the
+  // process.
+  const sbp::Layout* creation = nullptr;
 };
 
 // Of this thread. Defined in modes.cc: an inline variable would be another one in every shared library that
@@ -31,6 +41,30 @@ class TracerPause {
 
  private:
   Tracer* before_;
+};
+
+// Results are allocated on a device while it lives.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(device::Device device) : before_(modes().device) { modes().device = device; }
+  ~DeviceGuard() { modes().device = before_; }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  device::Device before_;
+};
+
+// Ops without inputs make global tensors of a layout while it lives; null: local ones.
+class CreationGuard {
+ public:
+  explicit CreationGuard(const sbp::Layout* layout) : before_(modes().creation) { modes().creation = layout; }
+  ~CreationGuard() { modes().creation = before_; }
+  CreationGuard(const CreationGuard&) = delete;
+  CreationGuard& operator=(const CreationGuard&) = delete;
+
+ private:
+  const sbp::Layout* before_;
 };
 
 class GradModeGuard {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "eager/dispatch.h"
+#include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/result_order.h"
 #include "eager/tracer.h"
@@ -44,16 +45,30 @@ Node::~Node() {
   t_dropping = nullptr;
 }
 
+namespace {
+
+// The gradient of a global leaf lies as the leaf does, complete.
+Tensor laid_as_leaf(const TensorImpl& leaf, const Tensor& grad) {
+  TW_CHECK(leaf.global && grad->global && layout_of(leaf)->placement == layout_of(*grad)->placement,
+           kPlacement, "backward: a leaf and its gradient must be on one placement, got a leaf ",
+           where_is(leaf), " and a gradient ", where_is(*grad));
+  return to_global(grad, without_partial(layout_of(leaf)));
+}
+
+}  // namespace
+
 void AccumulateGrad::backward(std::vector<Tensor>& grads, std::vector<Tensor>&) {
   if (!leaf_ || !grads[0]) return;
   Tensor leaf(leaf_);
+  if (leaf->global || grads[0]->global) [[unlikely]]
+    grads[0] = laid_as_leaf(*leaf, grads[0]);
   if (Tracer* tracer = modes().tracer) tracer->touch_grad(*leaf, true);
   Tensor incoming = std::move(grads[0]);
   Tensor& sum = leaf->grad;
   bool differentiable = modes().grad_enabled;
   if (!sum) {
     // The gradient lies as its leaf does, so that whatever walks both walks them as one.
-    bool unshared = incoming->use_count() == 1 && incoming->storage->use_count() == 1;
+    bool unshared = is_unshared(*incoming);
     if (differentiable) {
       sum = copy_in_order_of(incoming, *leaf);
     } else {

@@ -15,7 +15,8 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output)
     : tensor_(is_output ? alias(*tensor) : tensor),
       version_(tensor->storage->version),
       output_nr_(tensor->output_nr),
-      is_output_(is_output) {
+      is_output_(is_output),
+      number_(tensor->wrapped_number) {
   TW_CHECK(!tensor->inference, kRuntime,
            "a tensor made in inference mode cannot be saved for backward; clone() it outside inference mode "
            "first");
@@ -31,6 +32,7 @@ Tensor SavedTensor::unpacked(const Ref<Node>& owner) const {
   Tensor result = packed_->unpack();
   TW_CHECK(result, kType, "saved_tensors_hooks: unpack must return a tensor");
   result = alias(*result);
+  result->wrapped_number = number_;
   if (is_output_ ? static_cast<bool>(owner) : static_cast<bool>(edge_.node)) {
     result->grad_fn = is_output_ ? owner : edge_.node;
     result->output_nr = is_output_ ? output_nr_ : edge_.input_nr;

@@ -45,6 +45,7 @@ class SavedTensor {
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool is_output_ = false;
+  bool number_ = false;  // made from a Python number
 };
 
 }  // namespace tw::eager

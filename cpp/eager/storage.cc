@@ -31,6 +31,8 @@ Storage::Storage(device::Device device, void* data, size_t size_bytes, std::func
 Storage::Storage(device::Device device, size_t size_bytes, Symbolic)
     : device_(device), size_bytes_(size_bytes), symbolic_(true), plain_(false) {}
 
+Storage::Storage(size_t size_bytes, Global) : size_bytes_(size_bytes), global_(true), plain_(false) {}
+
 Storage::~Storage() { free(); }
 
 void Storage::materialize() {
@@ -48,7 +50,7 @@ void Storage::use(std::span<Storage* const> storages, const Ref<Work>& work, boo
 }
 
 void Storage::settle() const {
-  if (symbolic_) fail_symbolic();
+  if (symbolic_ || global_) fail_without_memory();
   std::unique_lock lock(g_work);
   while (maker_ || user_) {
     Ref<Work> maker = maker_, user = user_;
@@ -65,7 +67,7 @@ void Storage::settle() const {
 }
 
 void Storage::check_for_later() const {
-  if (symbolic_) fail_symbolic();
+  if (symbolic_ || global_) fail_without_memory();
   std::unique_lock lock(g_work);
   Ref<Work> maker = maker_;
   lock.unlock();
@@ -84,7 +86,10 @@ void Storage::take_over(Storage& other) {
   plain_.store(true, std::memory_order_release);
 }
 
-void Storage::fail_symbolic() {
+void Storage::fail_without_memory() const {
+  TW_CHECK(!global_, kRuntime,
+           "a global tensor has no memory of its own: its parts do, which to_local() gives; "
+           "to_global(sbp=sbp.broadcast) makes every part the whole");
   TW_FAIL(
       kRuntime,
       "the elements of a tensor in a traced function are not known while it is traced: they cannot be read, "
@@ -92,7 +97,7 @@ void Storage::fail_symbolic() {
 }
 
 void Storage::free() {
-  if (symbolic_) return;
+  if (symbolic_ || global_) return;
   if (foreign_) {
     if (release_) release_();
   } else {

@@ -32,9 +32,13 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   // No memory yet: what it holds is known only as values of a graph that is being recorded (see tracer.h).
   struct Symbolic {};
   Storage(device::Device device, size_t size_bytes, Symbolic);
+  // That of a global tensor: no memory of its own, which its parts have, but a version for what views share.
+  struct Global {};
+  Storage(size_t size_bytes, Global);
   ~Storage() override;
 
-  // Waits for the work that uses the memory; throws what made it fail, and kRuntime for symbolic memory.
+  // Waits for the work that uses the memory; throws what made it fail, and kRuntime for symbolic memory and
+  // that of global tensors.
   void* data() const {
     if (!plain_.load(std::memory_order_acquire)) [[unlikely]]
       settle();
@@ -67,14 +71,15 @@ class Storage final : public RefCounted, public FreeListed<Storage> {
   void free();
   void settle() const;
   void check_for_later() const;
-  [[noreturn]] static void fail_symbolic();
+  [[noreturn]] void fail_without_memory() const;
   device::Device device_;
   void* data_ = nullptr;
   size_t size_bytes_ = 0;
   std::function<void()> release_;
   bool foreign_ = false;
   bool symbolic_ = false;
-  mutable std::atomic<bool> plain_ = true;  // neither symbolic nor used by work
+  bool global_ = false;
+  mutable std::atomic<bool> plain_ = true;  // has memory, which no work uses
   mutable Ref<Work> maker_, user_;  // the work that writes what it holds first, and the last to use it
 };
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/node.h"
 #include "eager/tracer.h"
@@ -23,6 +24,8 @@ void TensorImpl::set_geometry(ir::Geometry geometry) {
   offset = geometry.offset;
   contiguous = is_contiguous(sizes, strides);
 }
+
+Tensor empty(const Dims& sizes, DType dtype) { return empty(sizes, dtype, modes().device); }
 
 Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
   int64_t count = numel(sizes), size_bytes = 0;
@@ -92,6 +95,11 @@ Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
   result->storage = tensor.storage;
   result->dtype = tensor.dtype;
   result->inference = tensor.inference;
+  if (tensor.global) [[unlikely]] {
+    TW_CHECK(geometry.sizes == tensor.sizes && geometry.offset == tensor.offset, kInternal,
+             "alias: a window on a global tensor is made by an op");
+    result->global = std::make_unique<GlobalPart>(*tensor.global);
+  }
   result->set_geometry(geometry);
   return result;
 }
@@ -101,6 +109,7 @@ Scalar item(const TensorImpl& tensor) {
            tensor.sizes);
   TW_CHECK(!modes().tracer || tensor.wrapped_number, kRuntime,
            "item: a traced function cannot read the value of a tensor; use tensor operations instead");
+  if (tensor.global) return item(*whole_here(tensor));
   return dispatch_all(tensor.dtype, "item", [&]<class T>() -> Scalar {
     T value = *static_cast<const T*>(tensor.data());
     if constexpr (std::is_same_v<T, bool>)

@@ -14,6 +14,7 @@ class Node;
 class AccumulateGrad;
 class TensorImpl;
 using Tensor = Ref<TensorImpl>;
+struct GlobalPart;  // see global.h
 
 // Python callbacks attached to a tensor; the binding implements it.
 class TensorHooks {
@@ -51,6 +52,9 @@ class TensorImpl final : public ir::ValueImpl, public FreeListed<TensorImpl> {
   Tensor grad;
   std::unique_ptr<ViewInfo> view;
   std::shared_ptr<TensorHooks> hooks;
+  // Of a global tensor: how it lies, and the parts that this process holds. Sizes, strides and tape are those
+  // of the whole, and the storage has no memory.
+  std::unique_ptr<GlobalPart> global;
   // The Python object of this tensor while there is one (not owned).
   void* python = nullptr;
 
@@ -65,8 +69,10 @@ class TensorImpl final : public ir::ValueImpl, public FreeListed<TensorImpl> {
 inline TensorImpl& tensor_of(const ir::Value& value) { return static_cast<TensorImpl&>(*value); }
 inline Tensor as_tensor(const ir::Value& value) { return Tensor(static_cast<TensorImpl*>(value.get())); }
 
-// A fresh contiguous tensor with unset elements. Throws kValue on negative sizes, kOutOfMemory.
-Tensor empty(const Dims& sizes, DType dtype, device::Device device = {});
+// A fresh contiguous tensor with unset elements, on the device of modes() unless one is given. Throws kValue
+// on negative sizes, kOutOfMemory.
+Tensor empty(const Dims& sizes, DType dtype);
+Tensor empty(const Dims& sizes, DType dtype, device::Device device);
 // The same for memory that the caller fills itself: real memory even while a program is traced, a constant of
 // it.
 Tensor empty_for_host(const Dims& sizes, DType dtype);

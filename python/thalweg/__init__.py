@@ -11,7 +11,7 @@ import importlib
 import math
 from typing import Any
 
-from thalweg import _registry, autograd, composites, cpu, cuda, env, errors, frontend
+from thalweg import _registry, autograd, composites, cpu, cuda, env, errors, frontend, sbp
 from thalweg._core._tensor import Size, Tensor, dtype
 from thalweg.autograd.modes import (
     autocast,
@@ -35,6 +35,7 @@ from thalweg.frontend.layout import (
     preserve_format,
     strided,
 )
+from thalweg.frontend.placement import placement
 from thalweg.frontend.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from thalweg.frontend.printing import set_printoptions
 from thalweg.frontend.random import (

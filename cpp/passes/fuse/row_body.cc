@@ -1,10 +1,12 @@
 #include "passes/fuse/row_body.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ir/registry.h"
 #include "ops/activation/gelu.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace tw::passes {
 
@@ -35,6 +37,7 @@ class Builder {
 
   RowBody run(FunctionRef<bool(const ir::ValueImpl*)> leaves) {
     find_slopes();
+    find_products(leaves);
     for (const Node* node : group_.nodes) add(*node);
     ir::Graph& graph = *body_.graph;
     // Values that have rows come first: where results lie is told by the first.
@@ -70,6 +73,40 @@ class Builder {
     }
   }
 
+  // A product that only the next node reads, which adds to it: one pass over the rows for both.
+  void find_products(FunctionRef<bool(const ir::ValueImpl*)> leaves) {
+    std::unordered_map<const ir::ValueImpl*, int> reads;
+    for (const Node* node : group_.nodes)
+      for (const Value& input : node->inputs)
+        if (input) reads[source(input).get()]++;
+    for (size_t i = 1; i < group_.nodes.size(); i++) {
+      const Node &mul = *group_.nodes[i - 1], &add = *group_.nodes[i];
+      if (mul.def->schema.name != "mul" || add.def->schema.name != "add" || !is_plain_sum(add)) continue;
+      const ir::ValueImpl* product = mul.outputs[0].get();
+      bool read = source(add.inputs[0]).get() == product || source(add.inputs[1]).get() == product;
+      if (read && reads[product] == 1 && !leaves(product)) products_[&mul] = &add;
+    }
+  }
+  // In half precision the product would not be rounded to it.
+  static bool is_plain_sum(const Node& add) {
+    DType dtype = add.outputs[0]->dtype;
+    return static_cast<const ops::AlphaAttrs*>(add.attrs.get())->alpha == Scalar(1) && add.lifted.empty() &&
+           (dtype == DType::kFloat32 || dtype == DType::kFloat64);
+  }
+
+  bool add_with_product(const Node& node) {
+    if (products_.count(&node)) return true;  // the next one writes it
+    auto pair = std::find_if(products_.begin(), products_.end(),
+                             [&](const auto& one) { return one.second == &node; });
+    if (pair == products_.end()) return false;
+    static const ir::OpDef& def = ir::registry().get("mul_add");
+    const Node& mul = *pair->first;
+    bool first = source(node.inputs[0]).get() == mul.outputs[0].get();
+    Value operands[] = {inside(mul.inputs[0]), inside(mul.inputs[1]), inside(node.inputs[first ? 1 : 0])};
+    inside_[node.outputs[0].get()] = body_.graph->append(def, operands, {}, nullptr).outputs[0];
+    return true;
+  }
+
   // Whether it was one of a pair, and is written.
   bool add_with_slope(const Node& node) {
     if (auto gelu = partner_.find(&node); gelu != partner_.end()) {
@@ -103,7 +140,7 @@ class Builder {
   }
 
   void add(const Node& node) {
-    if (add_with_slope(node)) return;
+    if (add_with_slope(node) || add_with_product(node)) return;
     ir::Values inputs;
     for (const Value& input : node.inputs) inputs.push_back(inside(input));
     ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
@@ -140,6 +177,7 @@ class Builder {
   std::unordered_map<const Node*, const Node*> partner_;  // of gelu_backward
   std::unordered_set<const Node*> with_slope_;
   std::unordered_map<const Node*, Value> slopes_;
+  std::unordered_map<const Node*, const Node*> products_;  // a mul, and the add that follows it
 };
 
 }  // namespace

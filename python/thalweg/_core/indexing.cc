@@ -1,6 +1,7 @@
 // x[index]: integers, slices, None and Ellipsis become select, slice and unsqueeze views; tensors, lists and
 // bools among them become the ops index and index_put.
 #include "eager/dispatch.h"
+#include "eager/global.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
 #include "op_callable.h"
@@ -26,9 +27,23 @@ ir::Value to_index_tensor(PyObject* object) {
   return value;
 }
 
+// What an index or a source is made of in Python lies beside the indexed tensor: whole on each of its
+// devices.
+ir::Value beside(const ir::Value& x, const ir::Value& made) {
+  const eager::TensorImpl& tensor = eager::tensor_of(x);
+  if (!tensor.global) return made;
+  return ir::Value(
+      eager::whole_to_global(eager::as_tensor(made), eager::broadcast_on(layout_of(tensor)->placement)));
+}
+// Where ops on `x` make tensors from nothing.
+const sbp::Layout* creation_for(const ir::Value& x) {
+  const eager::TensorImpl& tensor = eager::tensor_of(x);
+  return tensor.global ? eager::broadcast_on(layout_of(tensor)->placement).get() : eager::modes().creation;
+}
+
 bool is_mask(const ir::Value& index) { return index->dtype == DType::kBool || index->dtype == DType::kUInt8; }
 
-Item make_item(PyObject* object) {
+Item make_item(const ir::Value& x, PyObject* object) {
   Item item{object, nullptr};
   if (object == Py_None || object == Py_Ellipsis || PySlice_Check(object)) return item;
   if (PyBool_Check(object)) {
@@ -39,7 +54,7 @@ Item make_item(PyObject* object) {
   if (is_tensor(object)) {
     indices = handle_of(object);
   } else if (PyList_Check(object) || PyTuple_Check(object) || PyObject_HasAttrString(object, "__array__")) {
-    indices = to_index_tensor(object);
+    indices = beside(x, to_index_tensor(object));
     // An empty list is an index of integers, not of floats.
     if (indices->count() == 0 && is_float(indices->dtype) && !PyObject_HasAttrString(object, "__array__"))
       indices = ir::op<"cast">(indices, DType::kInt64);
@@ -60,11 +75,11 @@ Item make_item(PyObject* object) {
 }
 
 // A tuple is one index for each dim, anything else one index.
-std::vector<Item> split_index(PyObject* index) {
-  if (!PyTuple_Check(index)) return {make_item(index)};
+std::vector<Item> split_index(const ir::Value& x, PyObject* index) {
+  if (!PyTuple_Check(index)) return {make_item(x, index)};
   std::vector<Item> items;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
-    items.push_back(make_item(PyTuple_GET_ITEM(index, i)));
+    items.push_back(make_item(x, PyTuple_GET_ITEM(index, i)));
   return items;
 }
 
@@ -78,7 +93,9 @@ ir::Value apply_slice(const ir::Value& x, int64_t dim, PyObject* slice) {
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) throw PythonError();
   TW_CHECK(step > 0, kValue, "indexing: the step of a slice must be positive, got ", step);
   PySlice_AdjustIndices(x->size(dim), &start, &stop, step);
-  if (start == 0 && step == 1 && stop >= x->size(dim)) return ir::op<"slice">(x, dim, 0, x->size(dim), 1);
+  bool whole = start == 0 && step == 1 && stop >= x->size(dim);
+  if (whole && eager::tensor_of(x).global) return x;  // keeps to the cuts of any layout
+  if (whole) return ir::op<"slice">(x, dim, 0, x->size(dim), 1);
   return ir::op<"slice">(x, dim, static_cast<int64_t>(start), static_cast<int64_t>(std::max(start, stop)),
                          static_cast<int64_t>(step));
 }
@@ -150,7 +167,7 @@ void apply_item(Indexer& indexer, const Item& item) {
 }
 
 Indexed apply_index(const ir::Value& x, PyObject* index) {
-  std::vector<Item> items = split_index(index);
+  std::vector<Item> items = split_index(x, index);
   int64_t used = 0;
   int ellipses = 0;
   for (const Item& item : items) {
@@ -170,11 +187,11 @@ Indexed apply_index(const ir::Value& x, PyObject* index) {
   return indexer.finish();
 }
 
-ir::Value value_to_assign(PyObject* value, DType dtype) {
+ir::Value value_to_assign(const ir::Value& x, PyObject* value) {
   if (is_tensor(value)) return handle_of(value);
   Scalar number;
-  if (to_scalar(value, &number)) return ir::Value(eager::scalar_tensor(number, dtype));
-  return to_index_tensor(value);
+  if (to_scalar(value, &number)) return beside(x, ir::Value(eager::scalar_tensor(number, x->dtype)));
+  return beside(x, to_index_tensor(value));
 }
 
 }  // namespace
@@ -182,6 +199,7 @@ ir::Value value_to_assign(PyObject* value, DType dtype) {
 PyObject* get_item(PyObject* tensor, PyObject* index) {
   try {
     ir::Value x = handle_of(tensor);
+    eager::CreationGuard creation(creation_for(x));
     Indexed indexed = apply_index(x, index);
     ir::Value result = indexed.view;
     if (indexed.advanced) {
@@ -199,8 +217,9 @@ PyObject* get_item(PyObject* tensor, PyObject* index) {
 int set_item(PyObject* tensor, PyObject* index, PyObject* value) {
   try {
     ir::Value x = handle_of(tensor);
+    eager::CreationGuard creation(creation_for(x));
     Indexed indexed = apply_index(x, index);
-    ir::Value source = value_to_assign(value, x->dtype);
+    ir::Value source = value_to_assign(x, value);
     if (!indexed.advanced) {
       // As in NumPy, leading dims of size 1 of the source are dropped.
       while (source->rank() > indexed.view->rank() && source->size(0) == 1)

@@ -36,6 +36,7 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_call(m);
   tw::py::bind_control(m);
   tw::py::bind_archive(m);
+  tw::py::bind_global(m);
   tw::py::bind_graph(m);
   tw::py::bind_planner(m);
   tw::py::bind_profile(m);

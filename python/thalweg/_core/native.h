@@ -25,6 +25,7 @@ void bind_structure(pybind11::module_& m);
 void bind_call(pybind11::module_& m);
 void bind_control(pybind11::module_& m);
 void bind_archive(pybind11::module_& m);
+void bind_global(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
 void bind_plan(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);

@@ -5,6 +5,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/engine.h"
+#include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/node.h"
 #include "eager/op_node.h"
@@ -95,6 +96,10 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
              " is wanted, got ", grad->sizes);
     TW_CHECK(grad->dtype == tensor->dtype, kRuntime, "grad: a gradient of dtype ", tensor->dtype,
              " is wanted, got ", grad->dtype);
+    bool together = !tensor->global == !grad->global &&
+                    (!grad->global || layout_of(*tensor)->placement == layout_of(*grad)->placement);
+    TW_CHECK(together, kPlacement, "grad: a gradient on the tensor's placement is wanted, the tensor is ",
+             eager::where_is(*tensor), ", the gradient ", eager::where_is(*grad));
   }
   if (eager::Tracer* tracer = eager::modes().tracer) tracer->touch_grad(*tensor, false);
   tensor->grad = grad;
@@ -121,6 +126,7 @@ void detach_inplace(const Tensor& tensor) {
 void set_data(const Tensor& tensor, const Tensor& source) {
   tensor->storage = source->storage;
   tensor->dtype = source->dtype;
+  tensor->global = source->global ? std::make_unique<eager::GlobalPart>(*source->global) : nullptr;
   tensor->set_geometry(source->geometry());
   if (tensor->accumulator) {
     tensor->accumulator->outputs.clear();
@@ -134,6 +140,7 @@ void adopt_view(const Tensor& tensor, const Tensor& view, const std::string& op)
   TW_CHECK(tensor->storage == view->storage, kInternal, op, ": a view of the tensor itself is wanted");
   eager::check_inplace_allowed(*tensor, op.c_str());
   tensor->set_geometry(view->geometry());
+  if (view->global) tensor->global = std::make_unique<eager::GlobalPart>(*view->global);
   tensor->storage->version++;
   if (tensor->needs_grad() && eager::modes().grad_enabled)
     eager::set_history(*tensor, view->grad_fn, view->output_nr);

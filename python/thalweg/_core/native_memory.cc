@@ -9,6 +9,8 @@
 
 #include "base/memory_order.h"
 #include "eager/dispatch.h"
+#include "eager/global.h"
+#include "eager/modes.h"
 #include "eager/promotion.h"
 #include "ir/emitter.h"
 #include "native.h"
@@ -63,8 +65,11 @@ DType dtype_of_array(const pb::array& array) {
           " are not supported");
 }
 
+// A global tensor is put together first.
+Tensor here(const Tensor& tensor) { return tensor->global ? eager::whole_here(*tensor) : tensor; }
+
 pb::array to_numpy(const pb::object& object) {
-  Tensor tensor = object.cast<Tensor>();
+  Tensor tensor = here(object.cast<Tensor>());
   int64_t size = size_of(tensor->dtype);
   std::vector<pb::ssize_t> sizes(tensor->sizes.begin(), tensor->sizes.end()), strides;
   for (int64_t stride : tensor->strides) strides.push_back(stride * size);
@@ -192,7 +197,8 @@ pb::object to_list(const eager::TensorImpl& tensor, const char* data, int64_t di
   return result;
 }
 
-pb::bytes to_bytes(const Tensor& tensor) {
+pb::bytes to_bytes(const Tensor& given) {
+  Tensor tensor = here(given);
   Tensor dense =
       tensor->contiguous ? tensor : eager::as_tensor(ir::op<"row_major">(ir::Value(eager::alias(*tensor))));
   return pb::bytes(static_cast<const char*>(dense->data()), dense->count() * size_of(dense->dtype));
@@ -232,7 +238,10 @@ void bind_memory(pb::module_& m) {
         [](const pb::object& number, DType dtype) { return eager::scalar_tensor(to_scalar(number), dtype); });
   m.def("from_values", from_values);
   m.def("empty", [](const std::vector<int64_t>& size, DType dtype) {
-    return eager::empty(Dims(size.begin(), size.end()), dtype);
+    Dims sizes(size.begin(), size.end());
+    const sbp::Layout* creation = eager::modes().creation;
+    return creation ? eager::empty_global(sizes, dtype, sbp::LayoutRef(creation))
+                    : eager::empty(sizes, dtype);
   });
   m.def(
       "empty_strided", [](const std::vector<int64_t>& size, const std::vector<int64_t>& stride, DType dtype) {
@@ -250,7 +259,10 @@ void bind_memory(pb::module_& m) {
   m.def("to_bytes", to_bytes);
   m.def("from_bytes", from_bytes);
   m.def("item", item);
-  m.def("to_list", [](const Tensor& t) { return to_list(*t, static_cast<char*>(t->data()), 0); });
+  m.def("to_list", [](const Tensor& given) {
+    Tensor t = here(given);
+    return to_list(*t, static_cast<char*>(t->data()), 0);
+  });
   m.def("is_contiguous", [](const Tensor& t) { return t->contiguous; });
   m.def("is_channels_last", [](const Tensor& t) { return is_channels_last(t->sizes, t->strides); });
   m.def("channels_last_strides", [](const std::vector<int64_t>& size) {

@@ -1,6 +1,7 @@
 """Ranges, matrices of a pattern, and diagonals."""
 
 import math
+from functools import partial
 from typing import Any
 
 from thalweg._core import _native
@@ -11,6 +12,8 @@ from thalweg.composites.support import int64, wrap_dim
 from thalweg.frontend.creation import as_tensor, finish
 from thalweg.frontend.device import check_device
 from thalweg.frontend.dtypes import as_dtype, complex128, float64
+from thalweg.frontend.global_creation import beside, created
+from thalweg.frontend.placement import Sbp, placement
 
 
 def _number(name: str, value: Any) -> Any:
@@ -43,6 +46,8 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
 
@@ -62,6 +67,9 @@ def arange(
     if end is None or len(args) > 3:
         raise TypeError("arange: (end), (start, end) or (start, end, step) are wanted")
     check_device(device, "arange")
+    if placement is not None or sbp is not None:
+        make = partial(arange, start, end, step, dtype=dtype)
+        return created("arange", make, placement, sbp, requires_grad, 1)
     start, end, step = (_number("arange", v) for v in (start, end, step))
     if dtype is None:
         whole = all(isinstance(v, int) for v in (start, end, step))
@@ -133,6 +141,8 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """`steps` evenly spaced numbers from start to end, both included.
 
@@ -142,6 +152,9 @@ def linspace(
     """
     _check_ends("linspace", start, end, steps)
     check_device(device, "linspace")
+    if placement is not None or sbp is not None:
+        make = partial(linspace, start, end, steps, dtype=dtype)
+        return created("linspace", make, placement, sbp, requires_grad, 1)
     start, end = _number("linspace", start), _number("linspace", end)
     dtype = _space_dtype(start, end, dtype)
     if not dtype.is_complex and (isinstance(start, complex) or isinstance(end, complex)):
@@ -160,10 +173,15 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """`base` raised to evenly spaced powers from start to end, both included."""
     _check_ends("logspace", start, end, steps)
     check_device(device, "logspace")
+    if placement is not None or sbp is not None:
+        make = partial(logspace, start, end, steps, base, dtype=dtype)
+        return created("logspace", make, placement, sbp, requires_grad)
     start, end = _number("logspace", start), _number("logspace", end)
     dtype = _space_dtype(start, end, dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -183,9 +201,14 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """An n x m (n x n) matrix with ones on its diagonal and zeros elsewhere."""
     check_device(device, "eye")
+    if placement is not None or sbp is not None:
+        make = partial(eye, n, m, dtype=dtype)
+        return created("eye", make, placement, sbp, requires_grad)
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: sizes must not be negative, got {n} and {m}")
@@ -248,7 +271,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         raise RuntimeError(f"diag_embed: two different dims are wanted, got {dim1} and {dim2}")
     size = input.shape[-1] + abs(offset)
     rest = iter(input.shape[:-1])
-    zeros = ops.full([size if d in (a, b) else next(rest) for d in range(rank)], 0, dtype=input.dtype)
+    with beside(input):
+        zeros = ops.full([size if d in (a, b) else next(rest) for d in range(rank)], 0, dtype=input.dtype)
     return diagonal_scatter(zeros, input, offset, a, b)
 
 

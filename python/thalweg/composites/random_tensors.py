@@ -3,6 +3,7 @@
 The same seed and order of calls give the same numbers, whatever the number of threads.
 """
 
+from functools import partial
 from typing import Any
 
 from thalweg._core import _native
@@ -13,7 +14,9 @@ from thalweg.composites.support import is_inexact, require_none
 from thalweg.frontend.creation import creation_size, default_dtype, finish
 from thalweg.frontend.device import check_device, device
 from thalweg.frontend.dtypes import float64, int64
+from thalweg.frontend.global_creation import created, created_like, like
 from thalweg.frontend.layout import check_layout, empty_in_format
+from thalweg.frontend.placement import Sbp, placement
 from thalweg.frontend.random import Generator
 
 Device = device | str | int | None
@@ -39,6 +42,8 @@ def rand(
     requires_grad: bool = False,
     pin_memory: bool = False,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """Numbers spread evenly over [0, 1).
 
@@ -47,6 +52,10 @@ def rand(
     thalweg.Size([2, 3])
     """
     check_layout(layout, "rand")
+    if placement is not None or sbp is not None:
+        sizes = creation_size(size, "rand")
+        make = partial(rand, sizes, generator=generator, dtype=dtype)
+        return created("rand", make, placement, sbp, requires_grad, len(sizes))
     return finish(_fill_uniform(_new("rand", size, dtype, device), generator=generator), requires_grad)
 
 
@@ -59,9 +68,15 @@ def randn(
     requires_grad: bool = False,
     pin_memory: bool = False,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1; complex ones have independent parts of variance 1/2."""
     check_layout(layout, "randn")
+    if placement is not None or sbp is not None:
+        sizes = creation_size(size, "randn")
+        make = partial(randn, sizes, generator=generator, dtype=dtype)
+        return created("randn", make, placement, sbp, requires_grad, len(sizes))
     return finish(_fill_normal(_new("randn", size, dtype, device), generator=generator), requires_grad)
 
 
@@ -76,6 +91,8 @@ def randint(
     device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """Whole numbers spread evenly over [low, high): randint(high, size) or randint(low, high, size).
 
@@ -89,6 +106,10 @@ def randint(
     if size is None:
         raise TypeError("randint: argument size is missing")
     check_layout(layout, "randint")
+    if placement is not None or sbp is not None:
+        sizes = creation_size((size,), "randint")
+        make = partial(randint, low, high, sizes, generator=generator, dtype=dtype)
+        return created("randint", make, placement, sbp, requires_grad, len(sizes))
     target = _new("randint", (size,), dtype or int64, device)
     return finish(_fill_integers(target, low, high, generator=generator), requires_grad)
 
@@ -103,10 +124,15 @@ def randperm(
     requires_grad: bool = False,
     pin_memory: bool = False,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     check_device(device, "randperm")
     check_layout(layout, "randperm")
+    if placement is not None or sbp is not None:
+        make = partial(randperm, n, generator=generator, dtype=dtype)
+        return created("randperm", make, placement, sbp, requires_grad)
     result = ops.random_permutation(n, generator=generator)
     return finish(result if dtype == int64 else ops.cast(result, dtype), requires_grad)
 
@@ -128,9 +154,14 @@ def rand_like(
     requires_grad: bool = False,
     memory_format: Any = None,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """rand() with the size and dtype of `input`."""
     check_layout(layout, "rand_like")
+    if placement is not None or sbp is not None or _native.is_global(input):
+        make = partial(rand, input.shape, generator=generator, dtype=dtype or input.dtype)
+        return created_like("rand_like", make, input, placement, sbp, requires_grad)
     result = rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
     return finish(_laid_like(result, input, memory_format, "rand_like"), requires_grad)
 
@@ -145,9 +176,14 @@ def randn_like(
     requires_grad: bool = False,
     memory_format: Any = None,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """randn() with the size and dtype of `input`."""
     check_layout(layout, "randn_like")
+    if placement is not None or sbp is not None or _native.is_global(input):
+        make = partial(randn, input.shape, generator=generator, dtype=dtype or input.dtype)
+        return created_like("randn_like", make, input, placement, sbp, requires_grad)
     result = randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
     return finish(_laid_like(result, input, memory_format, "randn_like"), requires_grad)
 
@@ -164,10 +200,15 @@ def randint_like(
     requires_grad: bool = False,
     memory_format: Any = None,
     layout: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """randint() with the size and dtype of `input`: randint_like(input, high) or randint_like(input, low, high)."""
     check_layout(layout, "randint_like")
     low, high = (0, low) if high is None else (low, high)
+    if placement is not None or sbp is not None or _native.is_global(input):
+        make = partial(randint, low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
+        return created_like("randint_like", make, input, placement, sbp, requires_grad)
     result = randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
     return finish(_laid_like(result, input, memory_format, "randint_like"), requires_grad)
 
@@ -217,7 +258,7 @@ def normal(
         if not is_inexact(dtype):
             raise RuntimeError(f"normal: floating mean and std are wanted, got dtype {dtype}")
         model = (mean + std).to(dtype)
-        with no_grad():
+        with no_grad(), like(model):
             result = (randn(model.shape, generator=generator, dtype=dtype) * std + mean).to(dtype)
         result = _drawn_for(model, result)
     else:
@@ -233,8 +274,8 @@ def normal(
     return finish(result, requires_grad)
 
 
-def _events(shape: Any, p: Any, generator: Generator | None) -> Tensor:
-    """Bools that are True with probability p."""
+def _events(input: Tensor, p: Any, generator: Generator | None) -> Tensor:
+    """Bools of the size of `input` that are True with probability p."""
     wide = isinstance(p, Tensor) and p.dtype == float64
     if isinstance(p, Tensor):
         if not p.dtype.is_floating_point:
@@ -243,7 +284,9 @@ def _events(shape: Any, p: Any, generator: Generator | None) -> Tensor:
         require_none((p < 0) | (p > 1) | (p != p), RuntimeError, "bernoulli: probabilities must be in [0, 1]")
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli: p must be in [0, 1], got {p}")
-    return rand(shape, generator=generator, dtype=float64 if wide else default_dtype(None)) < p
+    with like(input):
+        draws = rand(input.shape, generator=generator, dtype=float64 if wide else default_dtype(None))
+    return draws < p
 
 
 @export(function=True, method=True)
@@ -253,7 +296,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     Raises:
         RuntimeError: probabilities outside [0, 1].
     """
-    events = _events(input.shape, input if p is None else p, generator)
+    events = _events(input, input if p is None else p, generator)
     result = _drawn_for(input, ops.cast(events, input.dtype))
     return result if out is None else out.copy_(result)
 
@@ -261,7 +304,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 @export(method=True)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Overwrites the tensor with 1 of probability p (a number or a tensor), else 0."""
-    return op("copy", True)(self, _events(self.shape, p, generator))
+    return op("copy", True)(self, _events(self, p, generator))
 
 
 @export(method=True)

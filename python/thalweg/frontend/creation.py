@@ -1,14 +1,18 @@
 """Tensors from Python values, from other libraries' arrays, and from nothing."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, set_empty
 from thalweg._registry import export, ops
 from thalweg.frontend.device import check_device, device
+from thalweg.frontend.global_creation import created, created_like, spread
 from thalweg.frontend.layout import empty_in_format, empty_of
+from thalweg.frontend.placement import Sbp, placement
 from thalweg.jit.context import tracing
+from thalweg.sbp import broadcast
 
 __all__ = ["as_tensor", "asarray", "empty", "empty_like", "from_dlpack", "from_numpy", "tensor"]
 
@@ -32,6 +36,12 @@ def default_dtype(given: dtype | None) -> dtype:
     return given if given is not None else _native.default_dtype()
 
 
+def _sized(op: str, size: tuple, make: Any, where: placement | None, sbp: Sbp | None, requires_grad: bool) -> Tensor:
+    """A global tensor of a size that is given, as f(2, 3) or f((2, 3))."""
+    sizes = creation_size(size, op)
+    return created(op, lambda: make(sizes), where, sbp, requires_grad, len(sizes))
+
+
 def finish(result: Tensor, requires_grad: bool) -> Tensor:
     """Marks a new tensor as wanting a gradient where asked."""
     if requires_grad:
@@ -47,10 +57,13 @@ def tensor(
     device: Device = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A new tensor that copies `data`: a number, nested sequences, a NumPy array or a Tensor.
 
     Without a dtype: bool, int64, the default float or its complex for Python values, the array's own for arrays.
+    With placement and sbp a global tensor: all processes give the same data, and each device keeps its part.
 
     Raises:
         ValueError: sequences of unequal lengths.
@@ -62,6 +75,8 @@ def tensor(
             [3, 4]])
     """
     check_device(device, "tensor")
+    if placement is not None or sbp is not None:
+        return spread("tensor", _to_tensor(data, dtype, copy=False), placement, sbp, requires_grad)
     return finish(_to_tensor(data, dtype, copy=True), requires_grad)
 
 
@@ -201,9 +216,13 @@ def empty(
     memory_format: Any = None,
     pin_memory: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of the given size with unset elements."""
     check_device(device, "empty")
+    if placement is not None or sbp is not None:
+        return _sized("empty", size, lambda sizes: empty(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(empty_of(creation_size(size, "empty"), default_dtype(dtype), memory_format, "empty"), requires_grad)
 
 
@@ -229,9 +248,14 @@ def empty_like(
     device: Device = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor with the size and dtype of `input` and unset elements."""
     check_device(device, "empty_like")
+    if placement is not None or sbp is not None or _native.is_global(input):
+        make = partial(empty, input.shape, dtype=dtype or input.dtype)
+        return created_like("empty_like", make, input, placement, sbp, requires_grad)
     return finish(empty_in_format(input, dtype or input.dtype, memory_format, "empty_like"), requires_grad)
 
 
@@ -243,6 +267,8 @@ def full(
     dtype: dtype | None = None,
     device: Device = None,
     requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of the given size whose elements all equal fill_value.
 
@@ -251,6 +277,10 @@ def full(
     tensor([7, 7])
     """
     check_device(device, "full")
+    if placement is not None or sbp is not None:
+        return _sized(
+            "full", (size,), lambda sizes: full(sizes, fill_value, dtype=dtype), placement, sbp, requires_grad
+        )
     return finish(ops.full(creation_size((size,), "full"), fill_value, dtype=dtype), requires_grad)
 
 
@@ -261,9 +291,13 @@ def zeros(
     device: Device = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of zeros."""
     check_device(device, "zeros")
+    if placement is not None or sbp is not None:
+        return _sized("zeros", size, lambda sizes: zeros(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(ops.full(creation_size(size, "zeros"), 0, dtype=default_dtype(dtype)), requires_grad)
 
 
@@ -274,9 +308,13 @@ def ones(
     device: Device = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of ones."""
     check_device(device, "ones")
+    if placement is not None or sbp is not None:
+        return _sized("ones", size, lambda sizes: ones(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(ops.full(creation_size(size, "ones"), 1, dtype=default_dtype(dtype)), requires_grad)
 
 
@@ -289,9 +327,14 @@ def full_like(
     device: Device = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor with the size and dtype of `input` whose elements all equal fill_value."""
     wanted = dtype or input.dtype
+    if placement is not None or sbp is not None or _native.is_global(input):
+        make = partial(full, input.shape, fill_value, dtype=wanted)
+        return created_like("full_like", make, input, placement, sbp, requires_grad)
     if memory_format is None and input.is_contiguous():
         return full(input.shape, fill_value, dtype=wanted, device=device, requires_grad=requires_grad)
     check_device(device, "full_like")
@@ -306,9 +349,14 @@ def zeros_like(
     device: Device = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of zeros with the size and dtype of `input`."""
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+    return full_like(
+        input, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format,
+        placement=placement, sbp=sbp,
+    )  # fmt: skip
 
 
 @export(function=True)
@@ -319,33 +367,73 @@ def ones_like(
     device: Device = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of ones with the size and dtype of `input`."""
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
+    return full_like(
+        input, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format,
+        placement=placement, sbp=sbp,
+    )  # fmt: skip
+
+
+def _beside(input: Tensor, where: placement | None, sbp: Sbp | None) -> tuple:
+    """Where something new beside `input` lies: broadcast on its placement, unless stated."""
+    if not _native.is_global(input):
+        return where, sbp
+    where = placement._of(_native.layout_of(input, "new").placement) if where is None else where
+    return where, [broadcast] * where.ndim if sbp is None else sbp
 
 
 @export(method=True)
 def new_empty(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+    self: Tensor,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of unset elements with the dtype of this one."""
-    return empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    placement, sbp = _beside(self, placement, sbp)
+    return empty(
+        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+    )
 
 
 @export(method=True)
 def new_zeros(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+    self: Tensor,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of zeros with the dtype of this one."""
-    return zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    placement, sbp = _beside(self, placement, sbp)
+    return zeros(
+        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+    )
 
 
 @export(method=True)
 def new_ones(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+    self: Tensor,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of ones with the dtype of this one."""
-    return ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    placement, sbp = _beside(self, placement, sbp)
+    return ones(
+        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+    )
 
 
 @export(method=True)
@@ -357,17 +445,33 @@ def new_full(
     dtype: dtype | None = None,
     device: Device = None,
     requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of one number with the dtype of this one."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    placement, sbp = _beside(self, placement, sbp)
+    return full(
+        size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement,
+        sbp=sbp,
+    )  # fmt: skip
 
 
 @export(method=True)
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: dtype | None = None, device: Device = None, requires_grad: bool = False
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    placement: placement | None = None,
+    sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor that copies `data`, with the dtype of this one."""
-    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    placement, sbp = _beside(self, placement, sbp)
+    return tensor(
+        data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+    )
 
 
 set_empty(_native.empty([0], _native.default_dtype()))

@@ -3,9 +3,11 @@
 import math
 from typing import Any
 
+import thalweg.sbp as sbp_module
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, attach, set_slots
 from thalweg._registry import ops
+from thalweg.frontend.placement import placement
 
 __all__ = ["set_printoptions"]
 
@@ -145,10 +147,33 @@ def _body(tensor: Tensor, indent: int) -> str:
     return _layout(nested, formatter, indent, plain.ndim)
 
 
+def _global_repr(self: Tensor) -> str:
+    """Nothing is asked of other processes: the whole where this one holds all of it, else the parts it has."""
+    layout = _native.layout_of(self, "repr")
+    where = layout.placement
+    how = ", ".join(map(repr, map(sbp_module.from_core, layout.sbp)))
+    how = f"({how},)" if len(layout.sbp) == 1 else f"({how})"
+    suffix = f"placement={placement._of(where)!r}, sbp={how}, size={tuple(self.shape)}"
+    if self.dtype.name not in ("bool", "int64", _native.default_dtype().name, "complex64"):
+        suffix += f", dtype={self.dtype}"
+    if not self.is_leaf:
+        suffix += f", grad_fn={_native.grad_fn(self)!r}"
+    elif self.requires_grad:
+        suffix += ", requires_grad=True"
+    here = where.addressable()
+    if len(here) == len(where.ranks):
+        return f"tensor({_body(_native.whole_here(self), len('tensor('))}, {suffix})"
+    held = [f"rank {where.ranks[position]}: " for position in here]
+    parts = [name + _body(part, len(name)) for name, part in zip(held, _native.to_parts(self.detach()), strict=True)]
+    return f"tensor(\n{''.join(part + chr(10) for part in parts)}{suffix})"
+
+
 def tensor_repr(self: Tensor) -> str:
     """The text that repr() and print() show."""
     if _native.is_symbolic(self):
         return f"tensor(traced, size={tuple(self.shape)}, dtype={self.dtype})"
+    if _native.is_global(self):
+        return _global_repr(self)
     prefix = "tensor("
     if type(self) is not Tensor and type(self).__name__ == "Parameter":
         prefix = "Parameter containing:\ntensor("

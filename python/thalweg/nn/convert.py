@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import thalweg as tw
-from thalweg._core._native import touch_modules
+from thalweg._core._native import touch_modules, whole_here
 from thalweg.frontend.dtypes import as_dtype
 from thalweg.nn.graph_module import GraphModule
 
@@ -72,6 +72,60 @@ class ConvertMixin:
     def to_empty(self, *, device, recurse=True):
         """Gives every parameter and buffer fresh memory on `device`, without copying values; returns the module."""
         return self._apply(lambda tensor: tw.empty_like(tensor, device=device), recurse)
+
+    def to_global(self, placement, sbp):
+        """Lays every parameter and buffer out over a placement; returns the module.
+
+        Args:
+            placement: where.
+            sbp: one sbp (or a list, one for each axis of the placement) for all; or a function of (dotted name, tensor)
+                that gives it.
+
+        Local tensors are taken as Tensor.to_global takes them. Parameters stay the same objects.
+
+        >>> import thalweg as tw
+        >>> linear = tw.nn.Linear(2, 4)
+        >>> plan = {"weight": tw.sbp.split(0), "bias": tw.sbp.split(0)}
+        >>> linear.to_global(tw.placement("cpu", [0]), lambda name, tensor: plan[name]).weight.sbp
+        (sbp.split(0),)
+        """
+        names = {id(tensor): name for name, tensor in (*self.named_parameters(), *self.named_buffers())}
+        by_name = callable(sbp) and not isinstance(sbp, tw.sbp.sbp)
+        done = {}
+
+        def lay_out(tensor, name):
+            return tensor.to_global(placement, sbp(name, tensor) if by_name else sbp)
+
+        with tw.no_grad():
+            for module in self.modules():
+                for param in module._parameters.values():
+                    if param is None or id(param) in done:
+                        continue
+                    done[id(param)] = param
+                    grad, param.grad = param.grad, None
+                    param.data = lay_out(param.detach(), names[id(param)])
+                    if grad is not None:
+                        param.grad = grad.to_global(placement, param.sbp)
+                for key, buffer in module._buffers.items():
+                    if buffer is not None:
+                        done.setdefault(id(buffer), lay_out(buffer, names[id(buffer)]))
+                        module._buffers[key] = done[id(buffer)]
+        touch_modules()
+        return self
+
+    def to_local(self):
+        """Replaces every global parameter and buffer by what this process holds of it; returns the module.
+
+        A process that owns several ranks of the placement gets the whole instead, which lies on its first one.
+        """
+
+        def local(tensor):
+            if tensor.is_local:
+                return tensor
+            parts = tensor.to_local()
+            return parts if isinstance(parts, tw.Tensor) else whole_here(tensor).clone()
+
+        return self._apply(local)
 
     def cpu(self):
         """Moves the module to the CPU; returns it."""

@@ -12,6 +12,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 import thalweg as tw
+from thalweg._core._native import whole_here
 from thalweg.nn.hooks import HookDict
 from thalweg.nn.parameter import Parameter
 
@@ -56,7 +57,7 @@ class LoadPlan:
         elif self.assign:
             self.commits.append(lambda: _assign(owner, name, tensor, value))
         else:
-            self.commits.append(lambda: tensor.copy_(value))
+            self.commits.append(lambda: tensor.copy_(placed_as(tensor, value)))
 
     def name_errors(self):
         """One sentence for all missing, one for all unexpected names."""
@@ -66,6 +67,15 @@ class LoadPlan:
         if self.unexpected_keys:
             texts.append("unexpected: " + ", ".join(self.unexpected_keys))
         return texts
+
+
+def placed_as(tensor, value):
+    """`value` where `tensor` lies: a local one is taken for the whole, which every process has."""
+    if tensor.is_local:
+        return value if value.is_local else whole_here(value)
+    if value.is_local:
+        return tw.tensor(value, placement=tensor.placement, sbp=tensor.sbp)
+    return value.to_global(tensor.placement, tensor.sbp)
 
 
 def _assign(owner, name, tensor, value):

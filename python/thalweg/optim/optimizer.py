@@ -11,6 +11,7 @@ import thalweg as tw
 from thalweg._core import _native
 from thalweg.jit.context import tracing
 from thalweg.nn.hooks import HookDict
+from thalweg.nn.state import placed_as
 
 __all__ = ["Optimizer"]
 
@@ -173,12 +174,12 @@ class Optimizer:
             params.append(param)
             grads.append(grad)
             states.append(state)
-        if not params:
-            return
-        if any(param.is_complex() for param in params):
-            self._update_as_real(group, params, grads, states)
-        else:
-            self._update(group, params, grads, states)
+        for placed in _by_placement(params):
+            chosen = [[items[i] for i in placed] for items in (params, grads, states)]
+            if any(params[i].is_complex() for i in placed):
+                self._update_as_real(group, *chosen)
+            else:
+                self._update(group, *chosen)
 
     def _update_as_real(self, group, params, grads, states):
         """Complex tensors are updated as pairs of real ones, which share their memory."""
@@ -237,7 +238,7 @@ class Optimizer:
         state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             param = params.get(key)
-            state[key if param is None else param] = _owned_copy(value, None if param is None else param.device)
+            state[key if param is None else param] = _owned_copy(value, param)
         groups = []
         for group, saved_group in zip(self.param_groups, saved):
             options = {name: copy.deepcopy(value) for name, value in saved_group.items() if name != "params"}
@@ -293,19 +294,29 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def _by_placement(params):
+    """The numbers of the parameters that can be updated in one call: the local ones, and those of each placement."""
+    groups = {}
+    for i, param in enumerate(params):
+        groups.setdefault(param.placement if param.is_global else None, []).append(i)
+    return groups.values()
+
+
 def _as_real(value):
     return tw.view_as_real(value) if isinstance(value, tw.Tensor) and value.is_complex() else value
 
 
-def _owned_copy(value, device, key=None):
-    """A copy of a saved state that shares nothing with it; a step count becomes an int."""
+def _owned_copy(value, param, key=None):
+    """A copy of a saved state, where its parameter lies, that shares nothing with it; a step count becomes an int."""
     if key == "step":
         return int(value)
     if isinstance(value, tw.Tensor):
         value = value.detach()
-        return value.clone() if device is None or value.device == device else value.to(device)
+        if param is not None and param.is_global and value.shape == param.shape:
+            value = placed_as(param.detach(), value)
+        return value.clone() if param is None or value.device == param.device else value.to(param.device)
     if isinstance(value, dict):
-        return {name: _owned_copy(entry, device, name) for name, entry in value.items()}
+        return {name: _owned_copy(entry, param, name) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_owned_copy(entry, device) for entry in value)
+        return type(value)(_owned_copy(entry, param) for entry in value)
     return copy.deepcopy(value)

@@ -1,0 +1,143 @@
+#include "eager/global.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "comm/world.h"
+#include "eager/global_boxing.h"
+#include "eager/modes.h"
+#include "eager/node.h"
+
+namespace tw::eager {
+
+std::atomic<bool> g_globals_exist = false;
+
+const Addressable& addressable(const sbp::Placement& placement) {
+  // Placements live as long as the process, and worlds are few: entries are never dropped.
+  thread_local std::unordered_map<const sbp::Placement*, Addressable> known;
+  Addressable& found = known[&placement];
+  if (found.version == comm::world_version()) return found;
+  found = {};
+  found.version = comm::world_version();
+  const comm::World& world = comm::world();
+  for (int64_t position = 0; position < placement.count(); position++) {
+    int rank = static_cast<int>(placement.ranks[position]);
+    TW_CHECK(world.is_valid(rank), kPlacement, "placement: ", placement, " names rank ", rank,
+             ", but there are ", world.size(),
+             " ranks; tw.env.init(devices_per_process=...) makes several in one process");
+    if (!world.addressable(rank)) continue;
+    found.positions.push_back(position);
+    found.devices.push_back(world.device_of(rank));
+  }
+  return found;
+}
+
+bool all_addressable(const sbp::Placement& placement) {
+  return static_cast<int64_t>(addressable(placement).positions.size()) == placement.count();
+}
+
+std::string where_is(const TensorImpl& tensor) {
+  return tensor.global ? cat("on ", *layout_of(tensor)) : cat("a local tensor of shape ", tensor.sizes);
+}
+
+bool is_unshared(const TensorImpl& tensor) {
+  if (tensor.use_count() != 1 || tensor.storage->use_count() != 1) return false;
+  if (tensor.global) [[unlikely]]
+    for (const Tensor& shard : tensor.global->shards)
+      if (!is_unshared(*shard)) return false;
+  return true;
+}
+
+Tensor wrap_shards(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout, std::vector<Tensor> shards) {
+  if (!globals_exist()) g_globals_exist = true;
+  Tensor result(new TensorImpl);
+  size_t size_bytes = static_cast<size_t>(numel(sizes)) * static_cast<size_t>(size_of(dtype));
+  result->storage = make_ref<Storage>(size_bytes, Storage::Global());
+  result->dtype = dtype;
+  result->sizes = sizes;
+  result->strides = contiguous_strides(sizes);
+  result->inference = modes().inference;
+  result->global = std::make_unique<GlobalPart>(GlobalPart{layout, std::move(shards), false});
+  return result;
+}
+
+Tensor make_global(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout, std::vector<Tensor> shards) {
+  check_layout(*layout, sizes, "to_global");
+  const Addressable& here = addressable(*layout->placement);
+  TW_CHECK(shards.size() == here.positions.size(), kPlacement, "to_global: ", here.positions.size(),
+           " parts are wanted, one for each rank of ", *layout->placement, " in this process, got ",
+           shards.size());
+  for (size_t k = 0; k < shards.size(); k++) {
+    Dims wanted = box_of(*layout, sizes, here.positions[k]).sizes;
+    TW_CHECK(shards[k]->sizes == wanted, kPlacement, "to_global: the part of rank ",
+             layout->placement->ranks[here.positions[k]], " must have shape ", wanted, ", for ", *layout,
+             " of shape ", sizes, ", got ", shards[k]->sizes);
+    TW_CHECK(shards[k]->dtype == dtype, kType, "to_global: parts of one dtype are wanted, got ", dtype,
+             " and ", shards[k]->dtype);
+  }
+  return wrap_shards(sizes, dtype, layout, std::move(shards));
+}
+
+Tensor empty_global(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout) {
+  check_layout(*layout, sizes, "empty");
+  const Addressable& here = addressable(*layout->placement);
+  std::vector<Tensor> shards;
+  for (size_t k = 0; k < here.positions.size(); k++)
+    shards.push_back(empty(box_of(*layout, sizes, here.positions[k]).sizes, dtype, here.devices[k]));
+  return wrap_shards(sizes, dtype, layout, std::move(shards));
+}
+
+namespace {
+
+template <class Change>
+sbp::LayoutRef changed(const sbp::LayoutRef& layout, const Change& change) {
+  sbp::NdSbp sbp = layout->sbp;
+  for (sbp::Sbp& s : sbp) change(s);
+  return sbp::layout(layout->placement, sbp);
+}
+
+bool is(const sbp::Sbp& s, sbp::Kind kind) { return s.kind == kind; }
+
+}  // namespace
+
+sbp::LayoutRef broadcast_on(const sbp::PlacementRef& placement) {
+  thread_local std::unordered_map<const sbp::Placement*, sbp::LayoutRef> known;
+  sbp::LayoutRef& found = known[placement.get()];
+  if (!found) found = sbp::layout(placement, sbp::NdSbp(placement->shape.size()));
+  return found;
+}
+
+sbp::LayoutRef without_partial(const sbp::LayoutRef& layout) {
+  if (!layout->has_partial()) return layout;
+  return changed(layout, [](sbp::Sbp& s) {
+    if (is(s, sbp::Kind::kPartial)) s = sbp::broadcast();
+  });
+}
+
+sbp::LayoutRef gradient_of_parts(const sbp::LayoutRef& layout) {
+  return changed(layout, [](sbp::Sbp& s) {
+    if (!is(s, sbp::Kind::kSplit)) s = is(s, sbp::Kind::kBroadcast) ? sbp::partial() : sbp::broadcast();
+  });
+}
+
+Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to) {
+  if (layout_of(tensor) == to) return alias(tensor);
+  check_layout(*to, tensor.sizes, "to_global");
+  if (same_parts(*layout_of(tensor), *to, tensor.sizes)) {
+    Tensor result = alias(tensor);
+    result->global->layout = to;
+    return result;
+  }
+  GradModeGuard off(false);
+  return wrap_shards(tensor.sizes, tensor.dtype, to, move_parts(tensor, to));
+}
+
+Tensor whole_here(const TensorImpl& tensor) {
+  Tensor whole = box(tensor, broadcast_on(layout_of(tensor)->placement));
+  TW_CHECK(!whole->global->shards.empty(), kPlacement, "this process has no rank of ",
+           *layout_of(tensor)->placement, ", where the tensor lies");
+  return whole->global->shards[0];
+}
+
+}  // namespace tw::eager
