@@ -4,9 +4,10 @@
 #include <map>
 #include <mutex>
 
+#include "comm/fabric.h"
 #include "comm/local_group.h"
+#include "comm/process_group.h"
 #include "comm/reduce.h"
-#include "comm/world.h"
 
 namespace tw::comm {
 
@@ -50,14 +51,20 @@ const char* name_of(Reduction reduction) {
   return kNames[static_cast<int>(reduction)];
 }
 
-Group::Group(std::vector<int> ranks, int64_t timeout_ms) : ranks_(std::move(ranks)), timeout_ms_(timeout_ms) {
-  const World& now = world();
+Group::Group(std::vector<int> ranks, int64_t timeout_ms, const World& world)
+    : ranks_(std::move(ranks)), timeout_ms_(timeout_ms) {
   for (int member = 0; member < size(); member++)
-    if (now.addressable(ranks_[member])) members_.push_back(member);
+    if (world.addressable(ranks_[member])) members_.push_back(member);
   name_ = cat("group ", ranks_);
 }
 
-Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
+namespace {
+
+constexpr uint64_t kShared = uint64_t{1} << 63;  // the instance that Group::of gives
+
+// `instance` tells groups among processes with equal ranks apart; it is asked for only where it counts.
+template <class Instance>
+Ref<Group> make_group(std::vector<int> ranks, int64_t timeout_ms, Instance instance) {
   const World& now = world();
   TW_CHECK(!ranks.empty(), kPlacement, "group: at least one rank is wanted, got none");
   std::vector<int> sorted = ranks;
@@ -68,7 +75,22 @@ Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
     TW_CHECK(i == 0 || sorted[i] != sorted[i - 1], kPlacement, "group: rank ", sorted[i], " comes twice in ",
              ranks);
   }
-  return make_local_group(std::move(ranks), timeout_ms);
+  bool mine = false, others = false;
+  for (int rank : ranks) (now.addressable(rank) ? mine : others) = true;
+  if (!mine || !others) return make_local_group(std::move(ranks), timeout_ms);
+  uint64_t number = instance(ranks);
+  return make_process_group(*fabric(), std::move(ranks), timeout_ms, number);
+}
+
+}  // namespace
+
+Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
+  return make_group(std::move(ranks), timeout_ms, [](const std::vector<int>& ranks) {
+    static std::mutex mutex;
+    static auto* made = new std::map<std::vector<int>, uint64_t>;
+    std::lock_guard lock(mutex);
+    return (*made)[ranks]++;
+  });
 }
 
 Ref<Group> Group::of(std::span<const int> ranks) {
@@ -77,7 +99,7 @@ Ref<Group> Group::of(std::span<const int> ranks) {
   std::pair key(world_version(), std::vector<int>(ranks.begin(), ranks.end()));
   std::lock_guard lock(mutex);
   Ref<Group>& group = (*groups)[key];
-  if (!group) group = make(key.second);
+  if (!group) group = make_group(key.second, kDefaultTimeoutMs, [](const auto&) { return kShared; });
   return group;
 }
 

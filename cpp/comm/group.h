@@ -6,6 +6,7 @@
 // independent of each other. Where all members are addressable a call is complete when `post` returns.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "comm/call.h"
 #include "comm/request.h"
+#include "comm/world.h"
 
 namespace tw::comm {
 
@@ -20,9 +22,9 @@ constexpr int64_t kDefaultTimeoutMs = 30 * 60 * 1000;
 
 class Group : public RefCounted {
  public:
-  // A fresh group of these ranks in this order. Local and without waiting: only processes with members need
-  // to make it, and those must make their groups of equal ranks in one order. Throws kPlacement on ranks that
-  // do not exist or come twice.
+  // A fresh group of these ranks in this order; with members elsewhere it lives as long as the process. Local
+  // and without waiting: only processes with members need to make it, and those must make their groups of
+  // equal ranks in one order. Throws kPlacement on ranks that do not exist or come twice.
   static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs);
   // The group of these ranks that everybody shares who asks for it here.
   static Ref<Group> of(std::span<const int> ranks);
@@ -46,7 +48,7 @@ class Group : public RefCounted {
   int64_t moved_bytes() const { return moved_bytes_; }
 
  protected:
-  Group(std::vector<int> ranks, int64_t timeout_ms);
+  Group(std::vector<int> ranks, int64_t timeout_ms, const World& world);
   ~Group() override = default;
   void count_moved(int64_t bytes) { moved_bytes_ += bytes; }
 

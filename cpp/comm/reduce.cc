@@ -126,4 +126,59 @@ void reduce(DType dtype, Reduction reduction, void* output, std::span<const void
   });
 }
 
+namespace {
+
+template <class T>
+using Sums = std::conditional_t<is_half_type<T>, float, T>;
+
+// body.operator()<T, Op>()
+template <class Body>
+void for_reduction(DType dtype, Reduction reduction, Body body) {
+  dispatch_all(dtype, "reduce", [&]<class T>() {
+    if (reduction == Reduction::kSum) return body.template operator()<T, Sum>();
+    if (reduction == Reduction::kProd) return body.template operator()<T, Prod>();
+    if constexpr (!is_complex_type<T>) {
+      if (reduction == Reduction::kMin) return body.template operator()<T, Min>();
+      body.template operator()<T, Max>();
+    }
+  });
+}
+
+}  // namespace
+
+Accumulator::Accumulator(DType dtype, Reduction reduction, int64_t capacity)
+    : dtype_(dtype), reduction_(reduction), sums_(capacity * (is_half(dtype) ? 4 : size_of(dtype))) {
+  check_reduction(dtype, reduction, "reduce");
+}
+
+void Accumulator::put(const void* input, int64_t first, int64_t count) {
+  dispatch_all(dtype_, "reduce", [&]<class T>() {
+    Sums<T>* sums = reinterpret_cast<Sums<T>*>(sums_.data()) + first;
+    if constexpr (is_half_type<T>)
+      widen(sums, static_cast<const T*>(input), count);
+    else
+      std::copy_n(static_cast<const T*>(input), count, sums);
+  });
+}
+
+void Accumulator::add(const void* input, int64_t first, int64_t count) {
+  for_reduction(dtype_, reduction_, [&]<class T, class Op>() {
+    Sums<T>* sums = reinterpret_cast<Sums<T>*>(sums_.data()) + first;
+    if constexpr (is_half_type<T>)
+      half_into(sums, static_cast<const T*>(input), count, Op());
+    else
+      pair(sums, sums, static_cast<const T*>(input), count, Op());
+  });
+}
+
+void Accumulator::store(void* output, int64_t count) const {
+  dispatch_all(dtype_, "reduce", [&]<class T>() {
+    const Sums<T>* sums = reinterpret_cast<const Sums<T>*>(sums_.data());
+    if constexpr (is_half_type<T>)
+      narrow(static_cast<T*>(output), sums, count);
+    else
+      std::copy_n(sums, count, static_cast<T*>(output));
+  });
+}
+
 }  // namespace tw::comm

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/dtype.h"
 #include "comm/call.h"
@@ -18,5 +19,19 @@ void check_reduction(DType dtype, Reduction reduction, const char* op);
 // count.
 void reduce(DType dtype, Reduction reduction, void* output, std::span<const void* const> inputs,
             int64_t count);
+
+// The same in pieces that come one by one: the first input of an element begins its sum.
+class Accumulator {
+ public:
+  Accumulator(DType dtype, Reduction reduction, int64_t capacity);
+  void put(const void* input, int64_t first, int64_t count);  // begins
+  void add(const void* input, int64_t first, int64_t count);
+  void store(void* output, int64_t count) const;
+
+ private:
+  DType dtype_;
+  Reduction reduction_;
+  std::vector<char> sums_;
+};
 
 }  // namespace tw::comm

@@ -21,4 +21,8 @@ class Request : public RefCounted {
   virtual void wait(int64_t timeout_ms = kGroupTimeout) = 0;
 };
 
+// Called now and then by waits that last, on the waiting thread; what it throws ends the wait, not the
+// request.
+void set_interrupt_check(void (*check)());
+
 }  // namespace tw::comm

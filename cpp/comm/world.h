@@ -49,12 +49,14 @@ class World {
   int self_ = 0, size_ = 0, host_count_ = 1, local_process_ = 0, local_process_count_ = 1;
 };
 
-// The world as it is now. Whoever keeps what follows from it compares `world_version()`.
+// The world as it is now; the first call begins the job that the environment describes (RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT), if it does, and waits for its processes. Whoever keeps what follows from the
+// world compares `world_version()`.
 const World& world();
 int world_version();
-
-// One process with `devices` ranks; may be called again with another number, in a job of one process only.
-// Tensors and groups made before stay valid as far as their ranks exist.
+// Begins the job of the environment, of mpirun's or Slurm's variables too; with none this is a job of one
+// process. A process of a job of one may call it again with another number of devices: tensors and groups
+// made before stay valid as far as their ranks exist.
 void set_devices(int devices);
 
 }  // namespace tw::comm

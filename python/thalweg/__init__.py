@@ -61,7 +61,7 @@ newaxis = None
 globals().update(_registry.FUNCTIONS)
 
 # Packages that bring large imports of their own (NumPy, multiprocessing) are loaded when first used.
-_LAZY_PACKAGES = ("amp", "data", "io", "linalg", "nn", "optim", "profiler", "special", "utils")
+_LAZY_PACKAGES = ("amp", "data", "distributed", "io", "linalg", "nn", "optim", "profiler", "special", "utils")
 _LAZY_NAMES = {
     "save": "thalweg.io",
     "load": "thalweg.io",

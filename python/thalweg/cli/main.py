@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from thalweg.cli import show
+from thalweg.cli import run, show
 
 __all__ = ["main"]
 
@@ -15,11 +15,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process unless given. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="thalweg", description="A deep-learning framework.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    run.add_to(commands)
     show.add_to(commands)
     options = parser.parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except (OSError, ValueError, TypeError, IndexError) as error:
         print(f"thalweg: {error}", file=sys.stderr)
         return 1
-    return 0

@@ -1,0 +1,45 @@
+// What goes ahead of the data of every call: who calls what, where.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/group.h"
+
+namespace tw::comm {
+
+constexpr size_t kAlign = 64;  // everything in a stream begins at a multiple of it
+inline size_t padded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+struct CallHeader {
+  uint64_t number = 0;  // of the call in its group
+  int32_t rank = 0;     // the first one of the sender
+  CallKind kind = CallKind::kBarrier;
+  DType dtype = DType::kFloat32;
+  Reduction reduction = Reduction::kSum;
+  uint8_t dims = 0;
+  int32_t root = 0;
+  int64_t count = 0;
+  uint64_t counts = 0;   // of each member, hashed
+  uint64_t payload = 0;  // bytes that follow for this receiver, and in which pieces, hashed
+  uint64_t pieces = 0;
+  int64_t sizes[8] = {};
+  char origin[136] = {};
+
+  // Whether both are the same call but for the payload.
+  bool fits(const CallHeader& other) const;
+  std::string text() const;  // "all_reduce of float32 [4] (sum) at train.py:12"
+};
+static_assert(sizeof(CallHeader) == 256);
+
+CallHeader header_of(const Call& call, const Group& group, uint64_t number);
+
+struct MessageHeader {
+  int32_t from = 0, to = 0;
+  int64_t tag = 0, count = 0;
+  DType dtype = DType::kFloat32;
+  char origin[103] = {};
+};
+static_assert(sizeof(MessageHeader) == 128);
+
+}  // namespace tw::comm

@@ -1,0 +1,112 @@
+#include "comm/process_call.h"
+
+#include <cstring>
+
+#include "base/clock.h"
+
+namespace tw::comm {
+
+namespace {
+
+constexpr int64_t kMismatchNs = 1'000'000'000;  // how long the calls of others are waited for
+
+}  // namespace
+
+ProcessCall::ProcessCall(const Call& call, const Circle& circle, const CallHeader& header)
+    : keep(call.keep), circle_(circle), transfer_(call, circle), header_(header), peers_(circle.size()) {
+  for (int place = 0; place < circle.size(); place++) {
+    peers_[place].header = header;
+    Transfer::Sum sum = transfer_.sum_to(place);
+    peers_[place].header.payload = sum.bytes;
+    peers_[place].header.pieces = sum.pieces;
+  }
+  peers_[circle.self].received = peers_[circle.self].sent = sizeof(CallHeader);
+  peers_[circle.self].theirs = header;
+}
+
+bool ProcessCall::advance(const Links& links) {
+  bool any = false;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int place = 0; place < circle_.size(); place++) {
+      Link* link = links[place].get();
+      if (!link) continue;
+      moved |= push_header(place, *link);
+      moved |= pull_header(place, *link);
+      if (mismatch_since_ != 0) continue;
+      const PeerState& peer = peers_[place];
+      if (peer.sent == sizeof(CallHeader)) moved |= transfer_.push(place, *link);
+      if (peer.received == sizeof(CallHeader)) moved |= transfer_.pull(place, *link);
+    }
+    any |= moved;
+  }
+  return any;
+}
+
+bool ProcessCall::push_header(int place, Link& link) {
+  PeerState& peer = peers_[place];
+  if (peer.sent == sizeof(CallHeader)) return false;
+  const char* bytes = reinterpret_cast<const char*>(&peer.header);
+  size_t written = link.calls.out.write(bytes + peer.sent, sizeof(CallHeader) - peer.sent, link.peer);
+  peer.sent += written;
+  return written > 0;
+}
+
+bool ProcessCall::pull_header(int place, Link& link) {
+  PeerState& peer = peers_[place];
+  if (peer.received == sizeof(CallHeader)) return false;
+  std::span<const char> data = link.calls.in.readable();
+  if (data.size() < sizeof(CallHeader)) return false;
+  std::memcpy(&peer.theirs, data.data(), sizeof(CallHeader));
+  link.calls.in.consume(sizeof(CallHeader), link.peer);
+  peer.received = sizeof(CallHeader);
+  Transfer::Sum theirs{peer.theirs.payload, peer.theirs.pieces};
+  bool fits = peer.theirs.fits(header_) && theirs == transfer_.sum_from(place);
+  if (!fits && mismatch_since_ == 0) mismatch_since_ = now_ns();
+  return true;
+}
+
+bool ProcessCall::complete() const {
+  if (mismatch_since_ != 0 || !transfer_.complete()) return false;
+  for (const PeerState& peer : peers_)
+    if (peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader)) return false;
+  return true;
+}
+
+bool ProcessCall::mismatch() const {
+  if (mismatch_since_ == 0) return false;
+  if (now_ns() - mismatch_since_ > kMismatchNs) return true;
+  for (const PeerState& peer : peers_)
+    if (peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader)) return false;
+  return true;
+}
+
+std::string ProcessCall::mismatch_text(const std::string& group) const {
+  std::string text =
+      cat(name_of(header_.kind), ": the ranks of ", group, " made calls that do not fit together");
+  bool same = true;
+  for (int place = 0; place < circle_.size(); place++) {
+    const PeerState& peer = peers_[place];
+    if (peer.received < sizeof(CallHeader)) {
+      text += cat("; process ", circle_.processes[place], ": none yet");
+      continue;
+    }
+    text += cat("; rank ", peer.theirs.rank, ": ", peer.theirs.text());
+    same &= peer.theirs.fits(header_);
+  }
+  for (int place = 0; same && place < circle_.size(); place++) {
+    const PeerState& peer = peers_[place];
+    if (place != circle_.self && peer.theirs.payload != transfer_.sum_from(place).bytes)
+      text += cat("; rank ", peer.theirs.rank, " sends ", peer.theirs.payload, " bytes to rank ",
+                  header_.rank, ", which wants ", transfer_.sum_from(place).bytes);
+  }
+  return text;
+}
+
+bool ProcessCall::waits_for(int place) const {
+  const PeerState& peer = peers_[place];
+  return peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader) || !transfer_.pushed(place) ||
+         !transfer_.pulled(place);
+}
+
+}  // namespace tw::comm

@@ -1,0 +1,247 @@
+#include "comm/process_group.h"
+
+#include <deque>
+#include <map>
+
+#include "base/error.h"
+#include "comm/local_messages.h"
+#include "comm/process_messages.h"
+
+namespace tw::comm {
+
+namespace {
+
+// The processes of a group, in the order of their numbers.
+Circle circle_of(const World& world, std::span<const int> ranks) {
+  std::map<int, std::vector<int>> members;
+  for (int m = 0; m < static_cast<int>(ranks.size()); m++) members[world.process_of(ranks[m])].push_back(m);
+  Circle circle;
+  for (auto& [process, list] : members) {
+    if (process == world.self()) circle.self = circle.size();
+    circle.processes.push_back(process);
+    circle.members.push_back(std::move(list));
+  }
+  return circle;
+}
+
+uint64_t id_of(std::span<const int> ranks, uint64_t instance) {
+  uint64_t id = 14695981039346656037u ^ instance;
+  for (int rank : ranks) id = (id ^ static_cast<uint64_t>(rank + 1)) * 1099511628211u;
+  return id;
+}
+
+class PendingCall final : public Pending {
+ public:
+  PendingCall(PendingOwner& owner, const Call& call, const Circle& circle, const CallHeader& header)
+      : Pending(owner), call(call, circle, header) {}
+  ProcessCall call;
+};
+
+class ProcessGroup final : public Group, public Active, public PendingOwner {
+ public:
+  ProcessGroup(Fabric& fabric, std::vector<int> ranks, int64_t timeout_ms, uint64_t instance)
+      : Group(std::move(ranks), timeout_ms, fabric.world()),
+        fabric_(fabric),
+        circle_(circle_of(fabric.world(), Group::ranks())),
+        id_(id_of(Group::ranks(), instance)),
+        links_(circle_.size()),
+        messages_(circle_.size()),
+        local_messages_(name()) {
+    for (int place = 0; place < circle_.size(); place++) {
+      if (place == circle_.self) continue;
+      Peer& peer = fabric_.peer(circle_.processes[place]);
+      if (place < circle_.self) continue;
+      Descriptor memory = Link::make_memory();
+      links_[place] = std::make_unique<Link>(memory.get(), true, peer.doorbell());
+      if (!peer.gone()) peer.send_memory(id_, memory.get());
+    }
+  }
+
+  bool advance() override {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock && advance_locked();
+  }
+
+ private:
+  Ref<Request> start(const Call& call) override {
+    std::lock_guard lock(mutex_);
+    check_alive(name_of(call.kind));
+    auto pending = make_ref<PendingCall>(*this, call, circle_, header_of(call, *this, number_));
+    number_++;
+    queue_.push_back(pending);
+    advance_locked();
+    return pending;
+  }
+
+  Ref<Request> start_send(const Message& message) override { return post_message(message, true); }
+  Ref<Request> start_receive(const Message& message) override { return post_message(message, false); }
+
+  Ref<Request> post_message(const Message& message, bool sends) {
+    int other = fabric_.world().process_of(ranks()[sends ? message.to : message.from]), place = 0;
+    while (circle_.processes[place] != other) place++;
+    if (place == circle_.self) {
+      int64_t moved = 0;
+      Ref<Request> request = local_messages_.post(message, sends, timeout_ms(), &moved);
+      count_moved(moved);
+      return request;
+    }
+    std::lock_guard lock(mutex_);
+    check_alive(sends ? "send" : "recv");
+    auto pending = make_ref<ProcessMessage>(*this, message);
+    try {
+      sends ? messages_.send(place, pending) : messages_.receive(place, pending);
+    } catch (const Error& error) {
+      fail(error.what());
+      throw;
+    }
+    if (sends) count_moved(static_cast<int64_t>(pending->bytes));
+    advance_locked();
+    return pending;
+  }
+
+  void check_alive(const char* op) const {
+    TW_CHECK(failure_.empty(), kComm, op, ": ", name(), " is out of use since a call has failed: ", failure_);
+  }
+
+  // The functions below want the lock held.
+
+  bool advance_locked() {
+    if (!failure_.empty() || (queue_.empty() && messages_.idle())) return false;
+    bool moved = false;
+    try {
+      moved = open_links();
+      while (!queue_.empty()) {
+        ProcessCall& call = queue_.front()->call;
+        moved |= call.advance(links_);
+        if (call.mismatch()) {
+          fail(call.mismatch_text(name()));
+          return true;
+        }
+        if (!call.complete()) break;
+        call.finish();
+        call.keep.clear();
+        count_moved(call.moved_bytes());
+        queue_.front()->set_done();
+        queue_.pop_front();
+        moved = true;
+      }
+      moved |= messages_.advance(links_);
+    } catch (const std::exception& error) {
+      fail(error.what());
+      return true;
+    }
+    if (moved) fabric_.doorbell().ring();  // other threads of this process
+    return moved;
+  }
+
+  bool open_links() {
+    if (open_) return false;
+    bool moved = false;
+    open_ = true;
+    for (int place = 0; place < circle_.self; place++) {
+      if (links_[place]) continue;
+      Peer& peer = fabric_.peer(circle_.processes[place]);
+      Descriptor memory;
+      if (peer.take_memory(id_, &memory)) {
+        links_[place] = std::make_unique<Link>(memory.get(), false, peer.doorbell());
+        moved = true;
+      } else {
+        open_ = false;
+      }
+    }
+    return moved;
+  }
+
+  // Ends all calls of the group here, and tells the others why.
+  void fail(const std::string& reason) {
+    if (!failure_.empty()) return;
+    failure_ = reason;
+    for (const auto& link : links_)
+      if (link) link->fail(reason);
+    for (const Ref<PendingCall>& pending : queue_) {
+      pending->call.keep.clear();
+      pending->set_failed(reason);
+    }
+    queue_.clear();
+    messages_.fail_all(reason);
+    fabric_.doorbell().ring();
+  }
+
+  std::string text_of(const Pending& request) const {
+    for (const Ref<PendingCall>& pending : queue_)
+      if (pending.get() == &request) return pending->call.text();
+    return messages_.text_of(request);
+  }
+
+  std::string ranks_of(int place) const {
+    std::vector<int> list;
+    for (int member : circle_.members[place]) list.push_back(ranks()[member]);
+    return list.size() == 1 ? cat("rank ", list[0]) : cat("ranks ", list);
+  }
+
+  // What this process does that needs another one; empty for nothing.
+  std::string waits_for(int place) const {
+    if (!queue_.empty() && queue_.front()->call.waits_for(place)) return queue_.front()->call.text();
+    return messages_.waits_for(place);
+  }
+
+  // PendingOwner; these take the lock.
+
+  bool progress() override { return advance(); }
+  int64_t default_timeout_ms() const override { return timeout_ms(); }
+
+  bool sleep_until(const Pending& request, int64_t timeout_ms) override {
+    return fabric_.wait(*this, timeout_ms, [&] { return request.over(); }, [&] { look_at_peers(); });
+  }
+
+  void look_at_peers() override {
+    std::lock_guard lock(mutex_);
+    for (int place = 0; place < circle_.size() && failure_.empty(); place++) {
+      if (place == circle_.self) continue;
+      if (links_[place]) {
+        std::string reason = links_[place]->failure_of_peer();
+        if (!reason.empty()) return fail(reason);
+      }
+      if (!fabric_.peer(circle_.processes[place]).gone()) continue;
+      advance_locked();  // what it has written before it ended is still there
+      std::string what = waits_for(place);
+      if (!what.empty()) fail(cat(what, ": ", ranks_of(place), " of ", name(), " has ended"));
+    }
+  }
+
+  void time_out(const Pending& request, int64_t timeout_ms) override {
+    std::lock_guard lock(mutex_);
+    advance_locked();
+    if (request.over()) return;
+    std::string late;
+    for (int place = 0; place < circle_.size(); place++) {
+      if (place == circle_.self || waits_for(place).empty()) continue;
+      bool came = !queue_.empty() && queue_.front()->call.has_come(place);
+      late += cat(late.empty() ? "" : ", ", ranks_of(place), came ? " (in the middle of it)" : "");
+    }
+    fail(cat(text_of(request), ": not complete within ", timeout_ms, " ms in ", name(), ": waiting for ",
+             late));
+  }
+
+  Fabric& fabric_;
+  Circle circle_;
+  uint64_t id_;
+  Links links_;
+  bool open_ = false;  // all links are there
+  std::mutex mutex_;
+  std::deque<Ref<PendingCall>> queue_;
+  ProcessMessages messages_;
+  LocalMessages local_messages_;
+  uint64_t number_ = 0;
+  std::string failure_;
+};
+
+}  // namespace
+
+Ref<Group> make_process_group(Fabric& fabric, std::vector<int> ranks, int64_t timeout_ms, uint64_t instance) {
+  auto group = make_ref<ProcessGroup>(fabric, std::move(ranks), timeout_ms, instance);
+  fabric.add(group, group.get());
+  return group;
+}
+
+}  // namespace tw::comm

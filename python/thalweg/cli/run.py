@@ -1,0 +1,22 @@
+"""thalweg run: a program on several processes."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from thalweg.distributed.launch import add_options, launch
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to a parser's."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "run",
+        help="run a program on several processes",
+        description="Starts a Python program on several processes of this machine, which find each other. Output "
+        "appears with the rank in front; when one process fails, the others are ended, and its error comes last.",
+    )
+    add_options(parser)
+    parser.set_defaults(run=launch)
