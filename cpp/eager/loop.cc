@@ -39,10 +39,10 @@ class LoopNode final : public ControlNode {
     check_kept();
     Tracer& tracer = tracer_of_backward("loop");
     const ir::LoopShape shape = ir::loop_shape(*node_);
-    TW_CHECK(
-        shape.length >= 0, kRuntime,
-        "while_loop: its backward needs max_iterations: what each iteration leaves for it is kept in memory "
-        "that is planned before the first");
+    TW_CHECK(shape.length >= 0, kRuntime,
+             "while_loop: its backward needs max_iterations (of a `while`, with tw.jit.max_iterations(n)): "
+             "what each iteration leaves for it is kept in memory "
+             "that is planned before the first");
     LoopInputs loop{nullptr,       trips_ < 0 ? Value() : Value(node_->outputs[trips_]), {}, {}, shape.length,
                     !shape.reverse};
     RegionRecorder body(tracer, "body", tape_.region);

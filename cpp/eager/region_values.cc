@@ -77,10 +77,10 @@ Value ForwardRegion::kept(const Value& value) {
   Dims sizes = value->sizes;
   if (loop_) {
     int64_t length = ir::loop_shape(node_).length;
-    TW_CHECK(
-        length >= 0, kRuntime,
-        "while_loop: its backward needs max_iterations: what each iteration leaves for it is kept in memory "
-        "that is planned before the first");
+    TW_CHECK(length >= 0, kRuntime,
+             "while_loop: its backward needs max_iterations (of a `while`, with tw.jit.max_iterations(n)): "
+             "what each iteration leaves for it is kept in memory "
+             "that is planned before the first");
     sizes.insert(sizes.begin(), length);
   } else {
     node_.regions[1 - region_]->outputs.push_back(

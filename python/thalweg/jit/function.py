@@ -15,7 +15,7 @@ from typing import Any
 
 from thalweg._core import _native
 from thalweg.autograd import modes
-from thalweg.jit.context import tracing
+from thalweg.jit.context import max_iterations, tracing
 from thalweg.jit.convert.calls import converted
 from thalweg.jit.convert.errors import check_result, with_place
 from thalweg.jit.numbers import Number
@@ -446,5 +446,6 @@ def _print_formatted(text: str, /, *args: Any, **kwargs: Any) -> None:
 
 jit.explain = explain  # type: ignore[attr-defined]
 jit.prefetch = prefetch  # type: ignore[attr-defined]
+jit.max_iterations = max_iterations  # type: ignore[attr-defined]
 jit.callback = callback  # type: ignore[attr-defined]
 jit.debug_print = debug_print  # type: ignore[attr-defined]

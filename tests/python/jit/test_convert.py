@@ -449,3 +449,47 @@ def test_an_element_that_a_loop_writes_is_written_in_place():
 
     compiled = check(f, *numbers(1, 5, 100))
     assert compiled.programs()[0].step.arena_bytes() < 1.5 * 100 * 64 * 4
+
+
+def bounded(x, limit):
+    with tw.jit.max_iterations(6):
+        while x.sum() < limit:
+            x = x * 2 if x[0] < 3 else x + 5
+    return x
+
+
+def bounded_range(x, n):
+    with tw.jit.max_iterations(6):
+        for i in range(n):
+            if i == 4:
+                break
+            x = x * (i + 1)
+    return x
+
+
+@pytest.mark.parametrize("f, wanted", [(bounded, [1.0, 20.0, 40.0]), (bounded_range, [0, 1, 3, 6])])
+def test_loops_with_a_bound_are_differentiated(f, wanted):
+    compiled = tw.jit(f)
+    for value in wanted:
+        grads = []
+        for g in (f, compiled):
+            x = tw.tensor([1.0, 2.0], requires_grad=True)
+            y = g(x, tw.tensor(value))
+            y.square().sum().backward()
+            grads.append((y.tolist(), x.grad.tolist()))
+        assert grads[0] == grads[1]
+    assert compiled.trace_count == 1
+
+
+def test_a_loop_that_goes_beyond_its_bound_is_an_error():
+    compiled = tw.jit(bounded)
+    x = tw.tensor([1.0, 2.0])
+    assert compiled(x, tw.tensor(20.0)).tolist() == bounded(x, tw.tensor(20.0)).tolist()
+    with pytest.raises(
+        RuntimeError, match=r"while: it wants more iterations than tw.jit.max_iterations\(6\)"
+    ) as raised:
+        compiled(x, tw.tensor(1e9))
+    assert "test_convert.py" in str(raised.value)
+    assert compiled(x, tw.tensor(20.0)).tolist() == bounded(x, tw.tensor(20.0)).tolist()  # the next call works
+    with pytest.raises(ValueError, match="max_iterations"), tw.jit.max_iterations(-1):
+        pass

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg import _registry
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
-from thalweg.jit.context import tracing
+from thalweg.jit.context import bound, tracing
 from thalweg.jit.convert.branches import Containers, Nothing
 from thalweg.jit.convert.places import Place, Undefined
 from thalweg.jit.regions import Again, Carried, Recording, as_tensor, predicate
@@ -82,7 +82,7 @@ class Loop:
             body()
             return test(), []
 
-        self._run(first, step)
+        self._run_bounded(first, step)
 
     def run_range(self, bounds: Range, body: Callable, broken: Callable | None) -> None:
         start = bounds.start if isinstance(bounds.start, Tensor) else as_tensor(bounds.start)
@@ -95,7 +95,23 @@ class Loop:
                 goes_on = goes_on & predicate(self.kind, stop).logical_not()
             return goes_on, [after]
 
-        self._run(bounds.holds(start), step, [start])
+        self._run_bounded(bounds.holds(start), step, [start])
+
+    def _run_bounded(self, pred: Tensor, step: Callable, extra: Sequence = ()) -> None:
+        """Where a bound is set, whether the loop would go on is carried out of it, and raises if it would."""
+        most = bound.most
+        if most is None:
+            self._run(pred, step, extra)
+            return
+
+        def bounded(given: list, parts: list) -> tuple:
+            goes_on, more = step(given[:-1], parts)
+            goes_on = predicate(self.kind, goes_on) if isinstance(goes_on, Tensor) else as_tensor(bool(goes_on))
+            return goes_on, [*more, goes_on]
+
+        rest = self._run(pred, bounded, [*extra, pred], length=most)[-1]
+        message = f"{self.kind}: it wants more iterations than tw.jit.max_iterations({most}) says\n  at {self.place}"
+        _registry.ops.assert_none(rest, "RuntimeError", message)
 
     def run_rows(self, rows: Tensor, body: Callable, broken: Callable | None) -> bool:
         """Returns whether it could: else nothing has happened."""
@@ -114,15 +130,15 @@ class Loop:
             return False
         return True
 
-    def _run(self, pred: Any, step: Callable, extra: Sequence = (), slices: Sequence = (), length: int = -1) -> None:
-        """Records the body until what is carried keeps its types."""
+    def _run(self, pred: Any, step: Callable, extra: Sequence = (), slices: Sequence = (), length: int = -1) -> list:
+        """Records the body until what is carried keeps its types; returns what becomes of `extra`."""
         containers = Containers(self.seen())
         while True:
             self._begin_results()
             defined = [
                 i for i, value in enumerate(self.before) if not isinstance(value, Undefined) and i not in self._in_place
             ]
-            names = [*(self.names[i] for i in defined), "the counter"]
+            names = [*(self.names[i] for i in defined), *["the counter"] * len(extra)]
             carried = Carried(self.kind, [*(self.before[i] for i in defined), *extra], names)
             carried.dtypes, carried.histories, carried.on_tape = self._dtypes, self._histories, self._on_tape
             tensors = carried.tensors()
@@ -132,7 +148,7 @@ class Loop:
                     copies = [*_copies(inputs, carried.leaves), *parts, *slices]
                     versions = [tensor._version for tensor in copies]
                     state = unflatten(carried.tree, inputs)
-                    self._put_state(defined, state)
+                    self._put_state(defined, state[: len(defined)])
                     goes_on, more = step(state[len(defined) :], parts)
                     after = self.get()
                     if containers.changed() is not None:
@@ -148,7 +164,9 @@ class Loop:
             done = _native.finish_loop(tracing.current.tracer, pred, tensors, list(slices), length, False, region)
         except (RuntimeError, ValueError, TypeError) as error:
             raise self.place.error(type(error), str(error)) from error
-        self._put_state(defined, unflatten(carried.tree, done[: len(tensors)]), after=True)
+        state = unflatten(carried.tree, done[: len(tensors)])
+        self._put_state(defined, state[: len(defined)], after=True)
+        return list(state[len(defined) :])
 
     def _put_state(self, defined: list[int], state: list, after: bool = False) -> None:
         reason = f"it gets one in the loop only\n  at {self.place}" if after else ""
