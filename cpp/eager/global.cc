@@ -129,7 +129,6 @@ Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to) {
     result->global->layout = to;
     return result;
   }
-  GradModeGuard off(false);
   return wrap_shards(tensor.sizes, tensor.dtype, to, move_parts(tensor, to));
 }
 

@@ -108,13 +108,7 @@ Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, cons
 
 Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp::LayoutRef& grad) {
   check_layout(*to, whole->sizes, "to_global");
-  std::vector<Tensor> shards;
-  {
-    GradModeGuard off(false);
-    CreationGuard local(nullptr);
-    shards = lay_out(whole, to);
-  }
-  Tensor result = wrap_shards(whole->sizes, whole->dtype, to, std::move(shards));
+  Tensor result = wrap_shards(whole->sizes, whole->dtype, to, lay_out(whole, to));
   if (recorded(*whole)) {
     record(result, make_ref<FromWholeNode>(), whole);
     if (grad) return to_global(result, to, grad);

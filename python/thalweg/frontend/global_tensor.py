@@ -113,7 +113,7 @@ def local_to_global(
         parts = [part.clone() for part in parts]
     sizes = whole_sizes(_shapes(parts, here, placement, bool(check_meta)), placement, sbp_tuple(sbp, op))
     if check_meta == "values":
-        _check_values(parts, sizes, here, placement, layout)
+        _check_values([part.detach() for part in parts], sizes, placement, layout)
     return _native.parts_to_global(parts, sizes, layout, grad)
 
 
@@ -132,27 +132,49 @@ def whole_sizes(shapes: list[list[int]], where: placement, sbp: tuple) -> list[i
     return whole
 
 
+_DTYPES = tuple("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split())
+_MOST_DIMS = 16  # of parts that tell each other their sizes
+
+
 def _shapes(parts: list[Tensor], here: list[int], where: placement, exchange: bool) -> list[list[int]]:
-    """The sizes of the parts of all ranks of a placement."""
-    shapes = [list(parts[0].shape)] * where.device_count
-    for position, part in zip(here, parts, strict=True):
-        shapes[position] = list(part.shape)
-    return shapes
+    """The sizes of the parts of all ranks of a placement; `exchange`: asked of the processes that hold them."""
+    shapes = [list(part.shape) for part in parts]
+    if len(here) == where.device_count:
+        return shapes
+    if not exchange:
+        return [
+            shapes[here.index(position)] if position in here else shapes[0] for position in range(where.device_count)
+        ]
+    if parts[0].ndim > _MOST_DIMS:
+        raise ValueError(f"to_global: with check_meta, at most {_MOST_DIMS} dims are wanted, got {parts[0].ndim}")
+    codes = _DTYPES
+    rows = [
+        _native.from_values(
+            [codes.index(part.dtype.name), part.ndim, *shape, *[0] * (_MOST_DIMS - part.ndim)],
+            [1, _MOST_DIMS + 2],
+            None,
+        )
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
+    line = placement(where.type, where.ranks.ravel())
+    told = _native.parts_to_global(
+        rows, [where.device_count, _MOST_DIMS + 2], layout_for(line, sbp_module.split(0), 2, "to_global"), None
+    ).tolist()
+    dtypes = {codes[row[0]] for row in told}
+    if len(dtypes) > 1:
+        raise PlacementError(f"to_global: parts of one dtype are wanted, got {', '.join(sorted(dtypes))}")
+    return [row[2 : 2 + row[1]] for row in told]
 
 
-def _check_values(parts: list[Tensor], sizes: list[int], here: list[int], where: placement, layout: Any) -> None:
-    """Devices that hold the same part, by the layout, must hold equal elements."""
-    first: dict = {}
-    if any(key[0] == "P" for key in layout.sbp):
-        return
-    for position, part in zip(here, parts, strict=True):
-        box = tuple(map(tuple, layout.box(sizes, position)))
-        known = first.setdefault(box, part)
-        if known is not part and not bool((known == part).all()):
-            raise PlacementError(
-                f"to_global: equal parts are wanted where the layout {layout} is broadcast, but rank "
-                f"{where.ranks.ravel()[position]} holds other values"
-            )
+def _check_values(parts: list[Tensor], sizes: list[int], where: placement, layout: Any) -> None:
+    """Devices that hold the same part, by the layout, must hold equal elements: their largest are their smallest."""
+    bounds = []
+    for reduction in ("max", "min"):
+        keys = [("P", reduction) if key[0] == "B" else key for key in layout.sbp]
+        pending = _native.parts_to_global(parts, sizes, _native.Layout(where._core, keys), None)
+        bounds.append(_native.to_parts(_native.to_global(pending, layout, None)))
+    if not all(bool((low == high).all()) for high, low in zip(*bounds, strict=True)):
+        raise PlacementError(f"to_global: equal parts are wanted where {layout} is broadcast, but their values differ")
 
 
 @export(method=True)
