@@ -1,7 +1,9 @@
 // Stages: (1) find the nodes whose results only assignments see; (2) the others in the graph's order, then
 // those. Nodes with regions are never left for last: what they draw moves the draws of nodes behind them, so
-// these may not overtake them.
+// these may not overtake them; nor are boxings, which may fail.
 #include "planner/order.h"
+
+#include "ir/control.h"
 
 namespace tw::planner {
 
@@ -24,7 +26,7 @@ std::vector<char> commit_nodes(ir::Graph& graph) {
       assigns |= assigned[output->id] != 0;
       seen |= read[output->id] != 0;
     }
-    commits[i] = assigns && !seen && node.regions.empty();
+    commits[i] = assigns && !seen && node.regions.empty() && !ir::has_effects(node);
     if (commits[i]) {
       if (node.def->view) mark(assigned, node.inputs[0]);
       continue;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ir/attr_text.h"
+#include "ir/layouts.h"
 #include "plan/text.h"
 #include "planner/memory.h"
 #include "planner/order.h"
@@ -157,12 +158,14 @@ class Writer {
 }  // namespace
 
 // The recorded order keeps results close to their readers, so another one must be worth it: it needs less
-// memory and no more copies. Where regions draw random numbers, no node that draws may overtake another.
+// memory and no more copies. Where regions draw random numbers, no node that draws may overtake another, and
+// processes meet in the order of their graphs.
 Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, const RegionNeeds& regions) {
   Order recorded = recorded_order(graph);
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
   for (const auto& node : graph.nodes)
-    if (node->region_draw >= 0) return {std::move(recorded), std::move(before)};
+    if (node->region_draw >= 0 || ir::is_boxing_part(*node->def))
+      return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);
   if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))

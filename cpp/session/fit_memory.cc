@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "ir/control.h"
 #include "ir/cost.h"
 #include "passes/memory/recompute.h"
 #include "passes/simplify/simplify.h"
@@ -124,7 +125,8 @@ class Crossing {
   // What reads nothing is made late anyway.
   static bool may_repeat(const ir::Node& node) {
     bool reads = !node.inputs.empty() || node.def->random_key_offset >= 0;
-    return reads && !node.def->view && node.def->mutated_params == 0 && node.regions.empty();
+    return reads && !node.def->view && node.def->mutated_params == 0 && !ir::has_effects(node) &&
+           node.regions.empty();
   }
 
   // The nodes that have to run again for the results of node `i`.

@@ -1,6 +1,8 @@
 #include "session/kernels.h"
 
 #include "eager/dispatch.h"
+#include "ir/layouts.h"
+#include "session/boxing_kernel.h"
 #include "session/row_program.h"
 
 namespace tw::session {
@@ -46,6 +48,7 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
   if (launch.node >= 0) {
     const ir::Node& node = *graph_.nodes[launch.node];
     if (node.def->schema.name == "by_rows") return make_row_kernel(node);
+    if (ir::is_boxing_part(*node.def)) return make_boxing_kernel(node);
     return std::make_unique<NodeKernel>(*node.def, node.attrs.get());
   }
   const ir::OpDef& def = ir::registry().get(launch.op);

@@ -7,6 +7,7 @@
 #include "eager/generator.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
+#include "passes/partition/partition.h"
 #include "passes/pass.h"
 #include "planner/plan_graph.h"
 #include "session/fit_memory.h"
@@ -53,6 +54,8 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
       constants_(std::move(constants)),
       input_strides_(std::move(input_strides)),
       bound_(std::move(bound)) {
+  TW_CHECK(passes::ranks_of(*graph_).empty(), kNotImplemented, graph_->name,
+           ": its tensors are global; a program is of the parts that one process has");
   for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
     input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
   assigned_.resize(variables_.size());

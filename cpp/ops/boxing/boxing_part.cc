@@ -1,7 +1,10 @@
-// boxing_part: what one rank does in a boxing of a tensor of all ranks. It gives its part of the tensor as
-// `source` lays it out, where it has one, and gets its part as `target` does, where it has one; else there is
-// no input, or no output. All ranks of both placements run it, in the same `order` among others.
+// boxing_part: what one process does in a boxing of a tensor of all ranks. It gives the parts that its
+// `ranks` have of the tensor as `source` lays it out, and gets those that they have as `target` does, each in
+// the order of the placement; a rank that is not in a placement has none. All processes with ranks in either
+// run it, in the same `order` among others.
 #include "ops/boxing/boxing_part.h"
+
+#include <algorithm>
 
 #include "ir/emitter.h"
 #include "ir/layouts.h"
@@ -12,41 +15,44 @@ using namespace ir;
 
 namespace {
 
-// The sizes of a rank's part; false where it has none.
-bool part_of(const std::string& text, const BoxingPartAttrs& a, Dims* sizes) {
+// The sizes of the parts that the ranks have.
+std::vector<Dims> parts_of(const std::string& text, const BoxingPartAttrs& a) {
   TextLexer lexer(text);
   sbp::LayoutRef layout = parse_layout(lexer);
   sbp::check_layout(*layout, a.size, "boxing_part");
-  int64_t position = layout->placement->position_of(a.rank);
-  if (position < 0) return false;
-  *sizes = sbp::box_of(*layout, a.size, position).sizes;
-  return true;
+  std::vector<Dims> sizes;
+  const std::vector<int64_t>& all = layout->placement->ranks;
+  for (size_t position = 0; position < all.size(); position++)
+    if (std::ranges::find(a.ranks, all[position]) != a.ranks.end())
+      sizes.push_back(sbp::box_of(*layout, a.size, static_cast<int64_t>(position)).sizes);
+  return sizes;
 }
 
 void infer_boxing_part(InferContext& c) {
   const auto& a = c.attrs<BoxingPartAttrs>();
-  Dims given, wanted;
-  bool gives = part_of(a.source, a, &given), gets = part_of(a.target, a, &wanted);
-  TW_CHECK(gives || gets, kPlacement, "boxing_part: rank ", a.rank, " is neither in ", a.source, " nor in ",
-           a.target);
-  TW_CHECK(c.has(0) == gives, kValue, "boxing_part: rank ", a.rank, gives ? " has a" : " has no", " part in ",
-           a.source, ", got ", c.has(0) ? "an" : "no", " input");
-  TW_CHECK(!gives || (c.in(0).sizes == given && c.in(0).dtype == a.dtype), kValue, "boxing_part: rank ",
-           a.rank, " has a part of shape ", given, " of ", a.dtype);
-  if (gets) c.output(a.dtype, wanted);
+  std::vector<Dims> given = parts_of(a.source, a), wanted = parts_of(a.target, a);
+  TW_CHECK(!given.empty() || !wanted.empty(), kPlacement, "boxing_part: ranks ", a.ranks, " are neither in ",
+           a.source, " nor in ", a.target);
+  TW_CHECK(c.inputs.size() == given.size(), kValue, "boxing_part: ranks ", a.ranks, " have ", given.size(),
+           " parts in ", a.source, ", got ", c.inputs.size());
+  for (size_t i = 0; i < given.size(); i++)
+    TW_CHECK(c.in(i).sizes == given[i] && c.in(i).dtype == a.dtype, kValue, "boxing_part: part ", i,
+             " has shape ", given[i], " and is ", a.dtype, ", got ", c.in(i).sizes, " of ", c.in(i).dtype);
+  for (const Dims& sizes : wanted) c.output(a.dtype, sizes);
 }
 
 }  // namespace
 
 void define_boxing_part(OpRegistry& r) {
-  r.op("boxing_part(Tensor? input, *, str source, str target, int[] size, dtype dtype, int rank, int order) "
+  r.op("boxing_part(Tensor[] inputs, *, str source, str target, int[] size, dtype dtype, int[] ranks, int "
+       "order) "
        "-> Tensor",
        &BoxingPartAttrs::source, &BoxingPartAttrs::target, &BoxingPartAttrs::size, &BoxingPartAttrs::dtype,
-       &BoxingPartAttrs::rank, &BoxingPartAttrs::order)
-      .doc("A rank's part of a boxing.")
+       &BoxingPartAttrs::ranks, &BoxingPartAttrs::order)
+      .doc("What one process does in a boxing.")
       .infer(infer_boxing_part)
       .numbers(0)
-      .no_grad("graphs are differentiated before they are cut into those of the ranks")
+      .no_grad("graphs are differentiated before they are cut into those of the processes")
       .sbp(sbp::broadcast_only)
       .cost(copy_cost);
 }

@@ -12,7 +12,7 @@ struct BoxingPartAttrs {
   std::string source, target;  // layouts, as the text of graphs writes them
   IntList size;                // of the whole
   DType dtype = DType::kFloat32;
-  int64_t rank = 0;
+  IntList ranks;
   int64_t order = 0;
 };
 

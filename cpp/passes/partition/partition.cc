@@ -1,7 +1,6 @@
 #include "passes/partition/partition.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "ir/attr_text.h"
@@ -14,12 +13,13 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(ir::Graph& whole, int64_t rank) : whole_(whole), values_(whole.number()) {
-    result_.rank = rank;
+  Cutter(ir::Graph& whole, std::vector<int64_t> ranks) : whole_(whole), count_(whole.number()) {
+    result_.ranks = std::move(ranks);
     result_.graph = std::make_unique<ir::Graph>();
+    values_.assign(result_.ranks.size(), std::vector<ir::Value>(count_));
   }
 
-  RankGraph run() {
+  ProcessGraph run() {
     ir::Graph& graph = part();
     graph.name = whole_.name;
     graph.numbers = whole_.numbers;
@@ -32,74 +32,98 @@ class Cutter {
       graph.place = {node->module, node->origin};
       if (ir::is_boxing(*node->def))
         box(*node);
-      else if (takes_part(*node))
-        copy(*node);
+      else
+        for_each_part(placed(*node), [&](size_t r) { copy(*node, r); });
     }
     graph.place = {};
     for (size_t i = 0; i < whole_.outputs.size(); i++) {
-      const ir::Value& value = of(whole_.outputs[i]);
-      if (!value) continue;
-      graph.outputs.push_back(value);
-      result_.outputs.push_back(static_cast<int>(i));
+      const ir::GraphValue& value = ir::graph_value(whole_.outputs[i]);
+      for_each_part(value, [&](size_t r) {
+        graph.outputs.push_back(of(value, r));
+        result_.outputs.push_back(part_of(value, static_cast<int>(i), r));
+      });
     }
-    for (const ir::Assignment& one : whole_.assignments) {
-      auto at = std::ranges::find(result_.variables, one.variable);
-      if (at != result_.variables.end())
-        graph.assignments.push_back({static_cast<int>(at - result_.variables.begin()), of(one.value)});
-    }
+    for (const ir::Assignment& one : whole_.assignments) assign(one);
     return std::move(result_);
   }
 
  private:
   ir::Graph& part() { return *result_.graph; }
-  ir::Value& of(const ir::Value& value) { return values_[ir::graph_value(value).id]; }
-
-  // The part of a value that the rank holds; false: none.
-  bool box_here(const ir::GraphValue& value, sbp::Box* box) const {
-    *box = {Dims(value.sizes.size()), value.sizes};
-    if (!value.layout) return true;
-    int64_t position = value.layout->placement->position_of(result_.rank);
-    if (position >= 0) *box = sbp::box_of(*value.layout, value.sizes, position);
-    return position >= 0;
+  ir::Value& of(const ir::GraphValue& value, size_t r) { return values_[r][value.id]; }
+  PartOf part_of(const ir::GraphValue& value, int index, size_t r) const {
+    return {index, value.layout ? result_.ranks[r] : -1};
   }
 
-  void leaves(const std::vector<ir::Leaf>& from, std::vector<ir::Leaf>& to, std::vector<int>* kept) {
-    for (size_t i = 0; i < from.size(); i++) {
-      sbp::Box box;
-      if (!box_here(*from[i].value, &box)) continue;
-      to.push_back({from[i].name, ir::make_graph_value(from[i].value->dtype, box.sizes)});
-      values_[from[i].value->id] = to.back().value;
-      kept->push_back(static_cast<int>(i));
+  // Calls `body` with the place in `ranks` of each that holds a part; once for a local value.
+  template <class Body>
+  void for_each_part(const ir::GraphValue& value, const Body& body) {
+    for (size_t r = 0; r < result_.ranks.size(); r++) {
+      if (value.layout ? value.layout->placement->position_of(result_.ranks[r]) >= 0 : r == 0) body(r);
     }
   }
 
-  bool takes_part(const ir::Node& node) const {
-    sbp::Box box;
+  // A tensor that says where the node runs.
+  static const ir::GraphValue& placed(const ir::Node& node) {
+    static const ir::GraphRef local = ir::make_graph_value(DType::kFloat32, {});
     for (const ir::GraphValue* tensor : ir::tensors_of(node))
-      if (tensor && !box_here(*tensor, &box)) return false;
-    return true;
+      if (tensor && tensor->layout) return *tensor;
+    return *local;
   }
 
-  void copy(const ir::Node& node) {
-    ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
-    localize(node, attrs.get());
-    ir::Values inputs;
-    for (const ir::Value& input : node.inputs) inputs.push_back(input ? of(input) : ir::Value());
+  // The part that the rank holds; all of a local value.
+  sbp::Box box_of(const ir::GraphValue& value, size_t r) const {
+    if (!value.layout) return {Dims(value.sizes.size()), value.sizes};
+    return sbp::box_of(*value.layout, value.sizes, value.layout->placement->position_of(result_.ranks[r]));
+  }
+
+  // A local value is the same for every rank.
+  void define(const ir::GraphValue& value, size_t r, const ir::Value& made) {
+    for (size_t other = 0; other < values_.size(); other++)
+      if (other == r || !value.layout) of(value, other) = made;
+  }
+
+  void leaves(const std::vector<ir::Leaf>& from, std::vector<ir::Leaf>& to, std::vector<PartOf>* parts) {
+    for (size_t i = 0; i < from.size(); i++) {
+      const ir::GraphValue& value = *from[i].value;
+      for_each_part(value, [&](size_t r) {
+        std::string name = value.layout ? cat(from[i].name, "@", result_.ranks[r]) : from[i].name;
+        to.push_back({std::move(name), ir::make_graph_value(value.dtype, box_of(value, r).sizes)});
+        define(value, r, to.back().value);
+        parts->push_back(part_of(value, static_cast<int>(i), r));
+      });
+    }
+  }
+
+  void assign(const ir::Assignment& one) {
+    for (size_t v = 0; v < result_.variables.size(); v++) {
+      const PartOf& variable = result_.variables[v];
+      if (variable.index != one.variable) continue;
+      size_t r =
+          variable.rank < 0 ? 0 : std::ranges::find(result_.ranks, variable.rank) - result_.ranks.begin();
+      part().assignments.push_back({static_cast<int>(v), of(ir::graph_value(one.value), r)});
+    }
+  }
+
+  void copy(const ir::Node& node, size_t r) {
     TW_CHECK(node.regions.empty(), kNotImplemented, node.def->name(),
-             ": control flow on global tensors cannot be cut into programs of the ranks");
+             ": control flow beside global tensors cannot be cut into graphs of processes");
+    ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
+    localize(node, r, attrs.get());
+    ir::Values inputs;
+    for (const ir::Value& input : node.inputs)
+      inputs.push_back(input ? of(ir::graph_value(input), r) : ir::Value());
     ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()},
                                    {node.starts.begin(), node.starts.size()}, attrs.get());
     made.lifted = node.lifted;
     for (size_t i = 0; i < node.outputs.size(); i++) {
-      sbp::Box box;
-      box_here(*node.outputs[i], &box);
-      TW_CHECK(made.outputs[i]->sizes == box.sizes, kInternal, node.def->name(), ": its part has shape ",
-               made.outputs[i]->sizes, " by inference, but ", box.sizes, " by its layout");
-      values_[node.outputs[i]->id] = made.outputs[i];
+      Dims sizes = box_of(*node.outputs[i], r).sizes;
+      TW_CHECK(made.outputs[i]->sizes == sizes, kInternal, node.def->name(), ": its part has shape ",
+               made.outputs[i]->sizes, " by inference, but ", sizes, " by its layout");
+      define(*node.outputs[i], r, made.outputs[i]);
     }
   }
 
-  void localize(const ir::Node& node, void* attrs) const {
+  void localize(const ir::Node& node, size_t r, void* attrs) const {
     if (!node.def->localize) return;
     ir::ShardContext context;
     context.attributes = attrs;
@@ -107,7 +131,7 @@ class Cutter {
     std::vector<const ir::GraphValue*> tensors = ir::tensors_of(node);
     for (size_t i = 0; i < inputs + outputs; i++) {
       sbp::Box box;
-      if (tensors[i]) box_here(*tensors[i], &box);
+      if (tensors[i]) box = box_of(*tensors[i], r);
       (i < inputs ? context.inputs : context.outputs).push_back(box.sizes);
       (i < inputs ? context.first_inputs : context.first_outputs).push_back(box.first);
       (i < inputs ? context.whole_inputs : context.whole_outputs)
@@ -122,85 +146,57 @@ class Cutter {
     }
   }
 
-  // A boxing that moves nothing between ranks still has its number: all count alike.
+  // Those that do nothing here still count: all processes count alike.
   void box(const ir::Node& node) {
-    const ir::GraphValue& from = ir::graph_value(node.inputs[0]);
-    const ir::GraphValue& to = *node.outputs[0];
+    const ir::GraphValue &from = ir::graph_value(node.inputs[0]), &to = *node.outputs[0];
     TW_CHECK(from.layout && to.layout, kInternal, "boxing: its input and its output need layouts");
-    int64_t order = boxings_++;
-    sbp::Box box;
-    bool gives = box_here(from, &box), gets = box_here(to, &box);
-    if (!gives && !gets) return;
     ops::BoxingPartAttrs attrs{
-        sbp::name_of(*from.layout), sbp::name_of(*to.layout), to.sizes, to.dtype, result_.rank, order};
+        sbp::name_of(*from.layout), sbp::name_of(*to.layout), to.sizes, to.dtype, {}, boxings_++};
+    attrs.ranks.append(result_.ranks.begin(), result_.ranks.end());
+    ir::Values inputs;
+    for_each_position(from, [&](size_t r) { inputs.push_back(of(from, r)); });
+    bool gets = false;
+    for_each_position(to, [&](size_t) { gets = true; });
+    if (inputs.empty() && !gets) return;
     static const ir::OpDef& def = ir::registry().get("boxing_part");
-    ir::Value input = gives ? of(node.inputs[0]) : ir::Value();
-    ir::Node& made = part().append(def, {&input, 1}, {}, &attrs);
-    if (gets) values_[to.id] = made.outputs[0];
+    const int starts[] = {0, static_cast<int>(inputs.size())};
+    ir::Node& made = part().append(def, {inputs.data(), inputs.size()}, starts, &attrs);
+    size_t next = 0;
+    for_each_position(to, [&](size_t r) { define(to, r, made.outputs[next++]); });
+  }
+
+  // The same in the order of the placement.
+  template <class Body>
+  void for_each_position(const ir::GraphValue& value, const Body& body) {
+    for (int64_t rank : value.layout->placement->ranks)
+      if (auto at = std::ranges::find(result_.ranks, rank); at != result_.ranks.end())
+        body(static_cast<size_t>(at - result_.ranks.begin()));
   }
 
   ir::Graph& whole_;
-  std::vector<ir::Value> values_;  // the parts, by the numbers of the wholes; null: none
+  int count_;
+  std::vector<std::vector<ir::Value>> values_;  // the parts, by rank and the number of the whole; null: none
   int64_t boxings_ = 0;
-  RankGraph result_;
+  ProcessGraph result_;
 };
-
-void add_ranks(const ir::GraphValue& value, std::set<int64_t>* ranks) {
-  if (value.layout)
-    ranks->insert(value.layout->placement->ranks.begin(), value.layout->placement->ranks.end());
-}
-
-std::set<int64_t> ranks_in(const std::string& layout) {
-  ir::TextLexer lexer(layout);
-  const auto placement = ir::parse_layout(lexer)->placement;
-  return {placement->ranks.begin(), placement->ranks.end()};
-}
 
 }  // namespace
 
-RankGraph graph_of_rank(ir::Graph& graph, int64_t rank) { return Cutter(graph, rank).run(); }
+ProcessGraph graph_of_process(ir::Graph& graph, std::vector<int64_t> ranks) {
+  return Cutter(graph, std::move(ranks)).run();
+}
 
 std::vector<int64_t> ranks_of(const ir::Graph& graph) {
   std::set<int64_t> ranks;
-  for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
-    for (const ir::Leaf& leaf : *leaves) add_ranks(*leaf.value, &ranks);
-  for (const auto& node : graph.nodes)
-    for (const ir::GraphRef& output : node->outputs) add_ranks(*output, &ranks);
-  return {ranks.begin(), ranks.end()};
-}
-
-void check_meetings(std::span<const RankGraph> graphs) {
-  struct Meeting {
-    std::string what;
-    std::set<int64_t> wanted, come;
+  auto add = [&](const ir::GraphValue& value) {
+    if (value.layout)
+      ranks.insert(value.layout->placement->ranks.begin(), value.layout->placement->ranks.end());
   };
-  std::map<int64_t, Meeting> meetings;
-  for (const RankGraph& one : graphs) {
-    int64_t before = -1;
-    for (const auto& node : one.graph->nodes) {
-      if (!ir::is_boxing_part(*node->def)) continue;
-      const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node->attrs.get());
-      TW_CHECK(a.rank == one.rank, kInternal, "boxing ", a.order, " of rank ", one.rank, " is that of rank ",
-               a.rank);
-      TW_CHECK(a.order > before, kInternal, "rank ", one.rank, " comes to boxing ", a.order, " after boxing ",
-               before);
-      before = a.order;
-      std::string what = cat(a.source, " -> ", a.target, " of ", a.dtype, a.size);
-      auto [at, fresh] = meetings.try_emplace(a.order);
-      Meeting& meeting = at->second;
-      if (fresh) {
-        meeting.what = what;
-        meeting.wanted = ranks_in(a.source);
-        meeting.wanted.merge(ranks_in(a.target));
-      }
-      TW_CHECK(meeting.what == what, kInternal, "boxing ", a.order, " is ", what, " on rank ", one.rank,
-               ", but elsewhere ", meeting.what);
-      meeting.come.insert(one.rank);
-    }
-  }
-  for (const auto& [order, meeting] : meetings)
-    TW_CHECK(meeting.come == meeting.wanted, kInternal, "boxing ", order, ", ", meeting.what, ", is on ",
-             meeting.come.size(), " ranks, but ", meeting.wanted.size(), " take part");
+  for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
+    for (const ir::Leaf& leaf : *leaves) add(*leaf.value);
+  for (const auto& node : graph.nodes)
+    for (const ir::GraphRef& output : node->outputs) add(*output);
+  return {ranks.begin(), ranks.end()};
 }
 
 }  // namespace tw::passes

@@ -13,19 +13,20 @@ using tw::test::parsed;
 
 namespace {
 
-std::string cut(std::string_view text, int64_t rank) {
+std::string cut(std::string_view text, std::vector<int64_t> ranks) {
   auto graph = parsed(text);
   ir::verify(*graph);
-  RankGraph part = graph_of_rank(*graph, rank);
+  ProcessGraph part = graph_of_process(*graph, std::move(ranks));
   ir::verify(*part.graph);
   std::string out = ir::print_graph(*part.graph);
   CHECK_EQ(ir::print_graph(*ir::parse_graph(out)), out);
   return out;
 }
 
-std::vector<RankGraph> all_of(ir::Graph& graph) {
-  std::vector<RankGraph> all;
-  for (int64_t rank : ranks_of(graph)) all.push_back(graph_of_rank(graph, rank));
+// A process for each rank.
+std::vector<ProcessGraph> all_of(ir::Graph& graph) {
+  std::vector<ProcessGraph> all;
+  for (int64_t rank : ranks_of(graph)) all.push_back(graph_of_process(graph, {rank}));
   return all;
 }
 
@@ -60,15 +61,15 @@ constexpr const char* kStages = R"ir(graph "stages" {
 }  // namespace
 
 TEST(a_rank_has_its_parts) {
-  CHECK_EQ(cut(kStep, 1), R"ir(graph "step" {
-  input %0 "x" : float32[2, 6]
+  CHECK_EQ(cut(kStep, {1}), R"ir(graph "step" {
+  input %0 "x@1" : float32[2, 6]
   input %1 "local" : float32[2]
-  variable %2 "w" : float32[4, 6]
+  variable %2 "w@1" : float32[4, 6]
   number $0 "lr"
   %3 = linear(%0, %2, None) : float32[2, 4] in "fc" at "a.py:1"
   %4 = reshape(%3, shape=[2, 2, 2]) : float32[2, 2, 2]
   %5 = sum(%4) : float32[]
-  %6 = boxing_part(%5, source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, rank=1, order=0) : float32[]
+  %6 = boxing_part([%5], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, ranks=[1], order=0) : float32[]
   %7 = exp(%1) : float32[2]
   %8 = mul(%2, %6) : float32[4, 6]
   assign %2 = %8
@@ -78,28 +79,53 @@ TEST(a_rank_has_its_parts) {
 }
 
 TEST(ranks_of_other_placements_do_not_take_part) {
-  CHECK_EQ(cut(kStages, 0), R"ir(graph "stages" {
-  input %0 "x" : float32[2, 6]
+  CHECK_EQ(cut(kStages, {0}), R"ir(graph "stages" {
+  input %0 "x@0" : float32[2, 6]
   %1 = exp(%0) : float32[2, 6]
-  boxing_part(%1, source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, rank=0, order=0)
+  boxing_part([%1], source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, ranks=[0], order=0)
   return %1
 }
 )ir");
-  CHECK_EQ(cut(kStages, 2), R"ir(graph "stages" {
-  variable %0 "w" : float32[6]
-  %1 = boxing_part(None, source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, rank=2, order=0) : float32[4, 6]
+  CHECK_EQ(cut(kStages, {2}), R"ir(graph "stages" {
+  variable %0 "w@2" : float32[6]
+  %1 = boxing_part([], source="cpu[0, 1] S(0)", target="cpu[2] B", size=[4, 6], dtype=float32, ranks=[2], order=0) : float32[4, 6]
   %2 = add(%1, %0) : float32[4, 6]
-  %3 = boxing_part(%2, source="cpu[2] B", target="cpu[2] S(0)", size=[4, 6], dtype=float32, rank=2, order=1) : float32[4, 6]
+  %3 = boxing_part([%2], source="cpu[2] B", target="cpu[2] S(0)", size=[4, 6], dtype=float32, ranks=[2], order=1) : float32[4, 6]
   assign %0 = %0
   return %3
 }
 )ir");
   auto graph = parsed(kStages);
   CHECK_EQ(ranks_of(*graph), (std::vector<int64_t>{0, 1, 2}));
-  RankGraph last = graph_of_rank(*graph, 2);
-  CHECK_EQ(last.inputs, std::vector<int>());
-  CHECK_EQ(last.variables, std::vector<int>{0});
-  CHECK_EQ(last.outputs, std::vector<int>{1});
+  ProcessGraph last = graph_of_process(*graph, {2});
+  CHECK(last.inputs.empty());
+  CHECK(last.variables == (std::vector<PartOf>{{0, 2}}));
+  CHECK(last.outputs == (std::vector<PartOf>{{1, 2}}));
+}
+
+TEST(a_process_has_the_parts_of_all_its_ranks) {
+  CHECK_EQ(cut(kStep, {0, 1}), R"ir(graph "step" {
+  input %0 "x@0" : float32[3, 6]
+  input %1 "x@1" : float32[2, 6]
+  input %2 "local" : float32[2]
+  variable %3 "w@0" : float32[4, 6]
+  variable %4 "w@1" : float32[4, 6]
+  number $0 "lr"
+  %5 = linear(%0, %3, None) : float32[3, 4] in "fc" at "a.py:1"
+  %6 = linear(%1, %4, None) : float32[2, 4] in "fc" at "a.py:1"
+  %7 = reshape(%5, shape=[3, 2, 2]) : float32[3, 2, 2]
+  %8 = reshape(%6, shape=[2, 2, 2]) : float32[2, 2, 2]
+  %9 = sum(%7) : float32[]
+  %10 = sum(%8) : float32[]
+  %11, %12 = boxing_part([%9, %10], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, ranks=[0, 1], order=0) : float32[], float32[]
+  %13 = exp(%2) : float32[2]
+  %14 = mul(%3, %11) : float32[4, 6]
+  %15 = mul(%4, %12) : float32[4, 6]
+  assign %3 = %14
+  assign %4 = %15
+  return %11, %12, %13
+}
+)ir");
 }
 
 TEST(attributes_are_those_of_the_part) {
@@ -108,7 +134,7 @@ TEST(attributes_are_those_of_the_part) {
   return %0
 }
 )ir",
-                        0);
+                        {0});
   CHECK(out.find("full(size=[4, 3]") != std::string::npos);
 }
 
@@ -123,8 +149,8 @@ TEST(a_lifted_size_cannot_be_cut) {
     std::string text = kLifted;
     return text.replace(text.find("LAYOUT"), 6, layout);
   };
-  cut(with("B"), 0);
-  CHECK_THROWS(Error, cut(with("S(0)"), 0), "full: size depends on where a part lies");
+  cut(with("B"), {0});
+  CHECK_THROWS(Error, cut(with("S(0)"), {0}), "full: size depends on where a part lies");
 }
 
 TEST(meetings_are_in_one_order_on_all_ranks) {
@@ -137,18 +163,18 @@ TEST(meetings_are_in_one_order_on_all_ranks) {
   return %3, %4
 }
 )ir");
-  std::vector<RankGraph> good = all_of(*graph);
+  std::vector<ProcessGraph> good = all_of(*graph);
   check_meetings(good);
   auto broken = [&](std::string_view message, const auto& change) {
-    std::vector<RankGraph> parts = all_of(*graph);
+    std::vector<ProcessGraph> parts = all_of(*graph);
     change(parts);
     CHECK_THROWS(Error, check_meetings(parts), message);
   };
-  broken("rank 1 comes to boxing 0 after boxing 1",
+  broken("ranks [1] come to boxing 0 after boxing 1",
          [](auto& parts) { std::swap(parts[1].graph->nodes[0], parts[1].graph->nodes[1]); });
   broken("boxing 1, cpu[1, 2] P(sum) -> cpu[1, 2] B of float32[4], is on 1 ranks, but 2 take part",
          [](auto& parts) { parts[2].graph->nodes.clear(); });
-  broken("boxing 1 is cpu[1, 2] P(sum) -> cpu[1, 2] S(0) of float32[4] on rank 2, but elsewhere",
+  broken("boxing 1 is cpu[1, 2] P(sum) -> cpu[1, 2] S(0) of float32[4] on ranks [2], but elsewhere",
          [](auto& parts) {
            static_cast<ops::BoxingPartAttrs*>(parts[2].graph->nodes[0]->attrs.get())->target =
                "cpu[1, 2] S(0)";
@@ -159,8 +185,8 @@ TEST(a_meeting_is_never_dead) {
   auto graph = parsed(kStep);
   graph->outputs.clear();
   graph->assignments.clear();
-  std::vector<RankGraph> parts = all_of(*graph);
-  for (RankGraph& part : parts) remove_dead_code(*part.graph);
+  std::vector<ProcessGraph> parts = all_of(*graph);
+  for (ProcessGraph& part : parts) remove_dead_code(*part.graph);
   CHECK_EQ(parts[0].graph->nodes.size(), 4);
   check_meetings(parts);
 }
