@@ -1,7 +1,6 @@
 #include "comm/header.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace tw::comm {
 
@@ -34,7 +33,7 @@ CallHeader header_of(const Call& call, const Group& group, uint64_t number) {
   // The end of a long path says most.
   std::string_view origin = call.origin;
   if (origin.size() >= sizeof(header.origin)) origin.remove_prefix(origin.size() - sizeof(header.origin) + 1);
-  std::memcpy(header.origin, origin.data(), origin.size());
+  std::copy(origin.begin(), origin.end(), header.origin);
   return header;
 }
 

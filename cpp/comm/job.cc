@@ -24,7 +24,11 @@ void publish(const World* world) {
   g_version.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void begin_alone(int devices) { publish(new World({Process{0, devices, 0}}, 0)); }
+void begin_alone(int devices) {
+  static auto* kept = new std::vector<std::unique_ptr<World>>;
+  kept->push_back(std::make_unique<World>(std::vector{Process{0, devices, 0}}, 0));
+  publish(kept->back().get());
+}
 
 void begin(const JobOptions& options) {
   TW_CHECK(options.devices >= 1, kValue, "env.init: at least one device a process is wanted, got ",

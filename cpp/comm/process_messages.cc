@@ -39,7 +39,7 @@ ProcessMessage::ProcessMessage(PendingOwner& owner, const Message& message)
   header.dtype = message.dtype;
   std::string_view origin = message.origin;
   if (origin.size() >= sizeof(header.origin)) origin.remove_prefix(origin.size() - sizeof(header.origin) + 1);
-  std::memcpy(header.origin, origin.data(), origin.size());
+  std::copy(origin.begin(), origin.end(), header.origin);
   bytes = bytes_of(header);
 }
 
@@ -52,7 +52,7 @@ void ProcessMessages::receive(int place, Ref<ProcessMessage> message) {
   for (auto kept = here.kept.begin(); kept != here.kept.end(); ++kept) {
     if (!same_way(kept->header, message->header)) continue;
     check_fits(kept->header, message->header);
-    std::memcpy(message->data, kept->kept.data(), message->bytes);
+    std::copy(kept->kept.begin(), kept->kept.end(), message->data);
     here.kept.erase(kept);
     message->release();
     message->set_done();
@@ -64,7 +64,7 @@ void ProcessMessages::receive(int place, Ref<ProcessMessage> message) {
   if (!meets) return;
   // It is on its way into memory of our own: the rest goes straight to where it is wanted.
   check_fits(coming->header, message->header);
-  std::memcpy(message->data, coming->kept.data(), std::min(coming->moved, message->bytes));
+  std::copy_n(coming->kept.data(), std::min(coming->moved, message->bytes), message->data);
   coming->to = message;
   message->met = true;
 }

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <latch>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -31,7 +33,8 @@ void run_processes(std::vector<int> devices, Body body) {
                            .port = port,
                            .devices = devices[p],
                            .timeout_ms = 20'000};
-        body(*Fabric::make(options).release());
+        std::unique_ptr<Fabric> fabric = Fabric::make(options);
+        body(*fabric);
       } catch (const std::exception& error) {
         errors[p] = error.what();
       }
@@ -223,12 +226,14 @@ TEST(calls_that_do_not_fit_fail_everywhere_and_say_who_called_what) {
 }
 
 TEST(who_does_not_come_in_time_is_named) {
-  run_processes({1, 1, 1}, [](Fabric& fabric) {
+  std::latch told(3);  // who ends earlier would be said to have ended
+  run_processes({1, 1, 1}, [&](Fabric& fabric) {
     Ref<Group> group = make_process_group(fabric, {0, 1, 2}, 20'000, 0);
     group->post({})->wait();
-    if (fabric.world().self() == 2) return;  // it never posts the next one
+    if (fabric.world().self() == 2) return told.arrive_and_wait();  // it never posts the next one
     CHECK_THROWS(Error, group->post({.origin = "loop.py:5"})->wait(fabric.world().self() == 0 ? 300 : 20'000),
                  "barrier at loop.py:5: not complete within 300 ms in group [0, 1, 2]: waiting for rank 2");
+    told.arrive_and_wait();
   });
 }
 
