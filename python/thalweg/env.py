@@ -7,9 +7,11 @@ program for many devices can be tried in one process: `tw.env.init(devices_per_p
 from __future__ import annotations
 
 from thalweg._core import _native
+from thalweg.frontend.placement import placement
 
 __all__ = [
     "addressable_ranks",
+    "all_device_placement",
     "get_local_rank",
     "get_node_size",
     "get_rank",
@@ -67,3 +69,13 @@ def get_local_rank() -> int:
 def get_node_size() -> int:
     """The number of machines."""
     return len({host for _, _, host in _native.world()[0]})
+
+
+def all_device_placement(type: str) -> placement:
+    """All ranks of the job, on one axis: `tw.placement.all`.
+
+    >>> import thalweg as tw
+    >>> tw.env.all_device_placement("cpu").ranks
+    array([0])
+    """
+    return placement.all(type)
