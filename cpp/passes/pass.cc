@@ -78,7 +78,7 @@ std::span<const Pass> final_passes() {
 }
 
 std::span<const Pass> layout_passes() {
-  static constexpr Pass kPasses[] = {{"choose_layouts", choose_layouts}};
+  static constexpr Pass kPasses[] = {{"choose_layouts", choose_layouts}, {"gather_boxings", gather_boxings}};
   return kPasses;
 }
 

@@ -7,6 +7,7 @@
 namespace tw::passes {
 
 void choose_layouts(ir::Graph& graph);
+void gather_boxings(ir::Graph& graph);
 // Returns whether no other choice takes less time by the machine's costs.
 bool choose_layouts(ir::Graph& graph, const machine::Machine& machine);
 

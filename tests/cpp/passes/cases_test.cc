@@ -69,7 +69,8 @@ TEST(each_pass_does_what_its_cases_say) {
       if (std::string problem = problem_of(*pass, one); !problem.empty())
         problems += stem + ", " + one.name + ": " + problem + "\n";
   }
-  for (std::span<const passes::Pass> all : {passes::simplify_passes(), passes::fuse_passes()})
+  for (std::span<const passes::Pass> all :
+       {passes::simplify_passes(), passes::layout_passes(), passes::fuse_passes()})
     for (const passes::Pass& pass : all)
       if (!tested.contains(pass.name)) problems += std::string(pass.name) + " has no cases\n";
   CHECK_EQ(problems, "");
