@@ -77,6 +77,27 @@ def test_a_stuck_rank_is_named_when_the_time_is_over(ranks):
     )
 
 
+def test_a_wait_can_be_interrupted_and_its_call_goes_on(ranks):
+    outcome = ranks(
+        2,
+        """
+        import threading
+        if rank == 0:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            start = time.monotonic()
+            work = dist.barrier(async_op=True)
+            try: work.wait()
+            except KeyboardInterrupt: print("interrupted", time.monotonic() - start < 2)
+            work.wait()
+        else:
+            time.sleep(2.5)
+            dist.barrier()
+        """,
+    )
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == "[rank 0] interrupted True\n"
+
+
 MISMATCHES = {
     "op": (
         "dist.all_reduce(x) if rank == 0 else dist.broadcast(x, 0)",
