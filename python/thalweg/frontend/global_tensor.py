@@ -111,7 +111,15 @@ def local_to_global(
         )
     if copy:
         parts = [part.clone() for part in parts]
-    sizes = whole_sizes(_shapes(parts, here, placement, bool(check_meta)), placement, sbp_tuple(sbp, op))
+    shapes = _shapes(parts, here, placement, bool(check_meta))
+    sizes = whole_sizes(shapes, placement, sbp_tuple(sbp, op))
+    for position, shape in enumerate(shapes):  # those of others too: all processes fail, or none
+        wanted = layout.box(sizes, position)[1]
+        if wanted != shape:
+            raise PlacementError(
+                f"{op}: for {layout} and a whole of shape {sizes} the part of rank "
+                f"{placement.ranks.ravel()[position]} must have shape {wanted}, got {shape}"
+            )
     if check_meta == "values":
         _check_values([part.detach() for part in parts], sizes, placement, layout)
     return _native.parts_to_global(parts, sizes, layout, grad)
