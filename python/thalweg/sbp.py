@@ -9,8 +9,14 @@ and `partial_min` leave every device a tensor of the whole's size, which are sti
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional
 
-__all__ = ["broadcast", "partial_max", "partial_min", "partial_sum", "sbp", "split"]
+from thalweg._core import _native
+
+if TYPE_CHECKING:
+    from thalweg.frontend.placement import placement as Placement
+
+__all__ = ["broadcast", "explain", "partial_max", "partial_min", "partial_sum", "sbp", "split"]
 
 
 class sbp:
@@ -89,3 +95,42 @@ partial_min = sbp(("P", "min"))
 def from_core(key: tuple) -> sbp:
     """The face of what the core gives."""
     return sbp((key[0], key[1], key[2], tuple(key[3])) if key[0] == "S" else key)
+
+
+def explain(
+    a: Any,
+    b: "sbp | Sequence[sbp]",
+    shape: Sequence[int] | None = None,
+    *,
+    placement: Optional["Placement"] = None,
+    to_placement: Optional["Placement"] = None,
+    dtype: Any = None,
+) -> str:
+    """Says what turning layout `a` into layout `b` takes: the steps, and the bytes that each rank sends in them.
+
+    Args:
+        a: a global tensor, or an sbp or a list of them; then `shape` and `placement` are wanted too.
+        b: an sbp, or one for each axis.
+        shape: of the whole tensor.
+        placement: where `a` lies.
+        to_placement: where `b` lies; by default where `a` does.
+        dtype: the tensor's, or the default float, unless given.
+
+    >>> import thalweg as tw
+    >>> line = tw.placement("cpu", [0, 1])
+    >>> print(tw.sbp.explain(tw.sbp.split(0), tw.sbp.broadcast, (4, 3), placement=line))
+    cpu[0, 1] S(0) → cpu[0, 1] B, shape [4, 3], 4 bytes an element
+    1. all_gather over axis 0: 48 bytes (rank 0 sends 24, rank 1 sends 24)
+    """
+    before: Any = a
+    if getattr(a, "is_global", False):
+        before, shape, placement, dtype = a.sbp, a.shape, a.placement, dtype or a.dtype
+    if shape is None or placement is None:
+        raise TypeError("sbp.explain: a global tensor, or an sbp with shape= and placement=, is wanted")
+    layouts = []
+    for where, listed in ((placement, before), (to_placement or placement, b)):
+        each = (listed,) if isinstance(listed, sbp) else tuple(listed)
+        if not all(isinstance(item, sbp) for item in each):
+            raise TypeError(f"sbp.explain: an sbp, or a list with one for each axis, is wanted, got {listed!r}")
+        layouts.append(_native.Layout(where._core, [item._on(len(shape), "sbp.explain") for item in each]))
+    return _native.explain_boxing(*layouts, list(shape), dtype or _native.default_dtype()).rstrip()

@@ -1,5 +1,8 @@
 """Creation and random functions with placement and sbp: the numbers that one device would have."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import thalweg as tw
@@ -80,3 +83,9 @@ def test_dropout_and_draws_on_existing_tensors():
     tw.manual_seed(2)
     found = tw.bernoulli(tw.full((9, 5), 0.3, placement=LINE, sbp=S(0)))
     np.testing.assert_array_equal(found.numpy(), plain.numpy())
+
+
+def test_first_global_tensor_of_a_process():
+    code = "import thalweg as tw; p = tw.placement('cpu', [0]); print(tw.ones(2, placement=p, sbp=tw.sbp.split(0)).sbp)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "(sbp.split(0),)", done.stderr
