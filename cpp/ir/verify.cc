@@ -221,8 +221,19 @@ class Verifier {
     fail("draw ", draw, " serves another node too: ", node_text(root_, *before));
   }
 
+  // A node on one part of a tensor, which it was told of in a hidden attribute: `localize` filled it.
+  static bool is_part(const Node& node) {
+    for (const Param& param : node.def->schema.params)
+      if (param.kind == ParamKind::kAttr && param.name[0] == '_' &&
+          !same_attr(read_attr(param.field, node.attrs.get()), read_attr(param.field, node.def->defaults())))
+        return true;
+    return false;
+  }
+
+  // Nodes on parts of one tensor draw each its part of the same numbers.
   bool is_copy(const Node& other) const {
     if (other.def != node_->def) return false;
+    if (is_part(other) && is_part(*node_)) return true;
     for (const Param& param : node_->def->schema.params)
       if (param.kind == ParamKind::kAttr &&
           !same_attr(read_attr(param.field, node_->attrs.get()), read_attr(param.field, other.attrs.get())))

@@ -12,9 +12,10 @@ namespace tw::ir {
 // - outputs are what inference says, and point back to their node; no op has sizes that depend on data;
 // - lifted numbers stand for an int, a float or a Scalar, or an item of a list that is there;
 // - every random node has a draw below `draws`. One draw may serve several nodes only where they are copies
-//   of each other, as recomputation makes them;
+//   of each other, as recomputation makes them, or run on parts of one tensor;
 // - outputs and assigned values are of this graph; a variable is assigned once, with its own dtype and shape;
-// - layouts split dims that exist, in sizes that fit. The tensors of a node, unless it is a boxing, lie on one
+// - layouts split dims that exist, in sizes that fit. The tensors of a node, unless it is a boxing, lie on
+// one
 //   placement, and once all of its layouts are decided they are of a signature that its op offers. What a
 //   variable is assigned lies as the variable does.
 // On failure the values get their numbers (Graph::number), which the message uses.
