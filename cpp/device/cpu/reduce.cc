@@ -39,14 +39,14 @@ ReduceSpaces make_spaces(const Operand& in, const Operand& out, uint64_t mask, c
   bool keepdim = out.rank() == in.rank();
   int64_t out_dim = 0;
   for (int64_t d = 0; d < in.rank(); d++) {
-    StridedSpace::Dim dim{in.size(d), {in.stride(d) * sizes[0]}};
+    StridedSpace::Dim dim{in.size(d), {wrapping_product(in.stride(d), sizes[0])}};
     if (mask >> d & 1) {
       reduced.push_back(dim);
       out_dim += keepdim;
     } else {
       TW_ASSERT(out_dim, <, out.rank());
       TW_ASSERT(out.size(out_dim), ==, dim.size);
-      dim.stride[1] = out.stride(out_dim++) * sizes[1];
+      dim.stride[1] = wrapping_product(out.stride(out_dim++), sizes[1]);
       kept.push_back(dim);
     }
   }

@@ -28,13 +28,6 @@ StridedSpace::StridedSpace(const SmallVector<Dim, 4>& dims, char* const* data, c
   merge();
 }
 
-// Wraps: a tensor without elements may have sizes and strides of any magnitude.
-static int64_t wrapping_product(int64_t a, int64_t b) {
-  int64_t product;
-  (void)__builtin_mul_overflow(a, b, &product);
-  return product;
-}
-
 bool StridedSpace::is_dense(int operand) const {
   int64_t step = element_size_[operand];
   for (int d = rank() - 1; d >= 0; d--) {

@@ -11,6 +11,13 @@ namespace tw::device::detail {
 
 inline constexpr int kMaxStrided = 8;
 
+// Wraps: where there is one element along a dim, or none at all, sizes and strides may be of any magnitude.
+inline int64_t wrapping_product(int64_t a, int64_t b) {
+  int64_t product;
+  (void)__builtin_mul_overflow(a, b, &product);
+  return product;
+}
+
 // The iteration space of up to kMaxStrided operands broadcast to the first one's sizes. Dims of size 1 are
 // dropped, the rest ordered by the first operand's strides (outermost first), and neighbours merged where
 // every operand lies evenly over both.
