@@ -224,6 +224,15 @@ void bind_autograd(pb::module_& m) {
             return pb::tuple(result);
           },
           "The nodes that made the inputs, each with the number of its output.")
+      .def_property_readonly(
+          "variable",
+          [](const NodeHandle& h) {
+            auto* accumulate = dynamic_cast<eager::AccumulateGrad*>(h.node.get());
+            if (!accumulate)
+              throw pb::attribute_error(h.node->name() + " has no variable: AccumulateGrad has");
+            return Tensor(accumulate->leaf());
+          },
+          "The leaf whose .grad an AccumulateGrad adds to; None once it is gone.")
       .def("_add_hook",
            [](const NodeHandle& h, pb::object hook, bool pre) {
              PythonNodeHooks& hooks = hooks_of(*h.node);

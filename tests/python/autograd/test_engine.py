@@ -284,3 +284,14 @@ def test_as_strided_of_an_expanded_tensor_sums_what_overlaps():
     e = x.expand(3, 2)
     (e.as_strided(e.shape, e.stride()) * z).sum().backward()
     assert x.grad.tolist() == [9.0, 12.0]
+
+
+def test_the_tape_ends_at_its_leaves():
+    leaf, other = tw.ones(2, requires_grad=True), tw.ones(2)
+    node = (leaf * other).grad_fn
+    (end, _), (nothing, _) = node.next_functions
+    assert end.variable is leaf and nothing is None
+    with pytest.raises(AttributeError, match="MulBackward has no variable"):
+        node.variable  # noqa: B018
+    del leaf
+    assert end.variable is None
