@@ -30,10 +30,10 @@ def replacing(path):
         yield target
         return
     temporary = _create_temporary(target)
+    mode = stat.S_IMODE(os.stat(temporary).st_mode if mode is None else mode)
     try:
         yield temporary
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
+        os.chmod(temporary, mode)  # whoever wrote it may have put a file of its own there
         _flush_to_disk(temporary)
         os.replace(temporary, target)
     except BaseException:

@@ -60,3 +60,9 @@ def test_errors(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match="load_safetensors"):
         tw.io.load_safetensors(path)
+
+
+def test_the_file_has_the_mode_of_any_new_file(tmp_path):
+    (tmp_path / "other").touch()
+    tw.io.save_safetensors({"x": tw.ones(2)}, tmp_path / "saved")
+    assert (tmp_path / "saved").stat().st_mode == (tmp_path / "other").stat().st_mode
