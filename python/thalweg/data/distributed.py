@@ -3,6 +3,7 @@
 import math
 
 import thalweg as tw
+from thalweg import distributed as dist
 from thalweg.data.sampler import Sampler, seeded_generator
 
 
@@ -12,13 +13,17 @@ class DistributedSampler(Sampler[int]):
     Where the length does not divide, samples from the start are repeated, or with `drop_last` the tail is left out.
     The order depends on `seed` and the epoch only, so that all ranks agree: call `set_epoch` before each epoch.
 
+    num_replicas, rank: by default the number of processes of the job and the one of this process.
+
     >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
     [1, 3, 0]
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
-        if num_replicas is None or rank is None:
-            raise ValueError(f"DistributedSampler: num_replicas and rank are wanted, got {num_replicas} and {rank}")
+        if num_replicas is None:
+            num_replicas = dist.get_world_size()
+        if rank is None:
+            rank = dist.get_rank()
         if not 0 <= rank < num_replicas:
             raise ValueError(f"DistributedSampler: a rank in [0, {num_replicas}) is wanted, got {rank}")
         self.dataset = dataset

@@ -114,5 +114,5 @@ def test_distributed_epochs_and_ranks():
     assert list(samplers[0]) != first[0] and not set(samplers[0]) & set(samplers[1])
     with pytest.raises(ValueError, match="rank in"):
         DistributedSampler(range(4), 2, 2)
-    with pytest.raises(ValueError, match="are wanted"):
+    with pytest.raises(ValueError, match="init_process_group has not been called"):
         DistributedSampler(range(4))

@@ -1,0 +1,126 @@
+"""Averages gradients over a group while backward runs.
+
+Parameters are put into buckets in the reverse of their order, which is about the order in which backward finds their
+gradients. A bucket is sent when all its gradients are there and all buckets before it are sent, so that the order is
+the same on every rank. The last gradient waits for what is on its way.
+"""
+
+import thalweg as tw
+from thalweg import distributed as dist
+from thalweg.nn.parallel.flat import flattened
+
+
+class Bucket:
+    """Some parameters of one dtype, and the sum of their gradients on its way."""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.waiting = len(parameters)
+        self.flat = None
+        self.work = None
+
+
+class Reducer:
+    """Of one model: knows what backward still owes."""
+
+    def __init__(self, named, group, bucket_bytes):
+        self.enabled = True
+        self._group = group
+        self._names = {id(parameter): name for name, parameter in named}
+        self._buckets = _buckets([parameter for _, parameter in named], bucket_bytes)
+        self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
+        self._unused_allowed = False
+        self._reset()
+        for _, parameter in named:
+            parameter.register_post_accumulate_grad_hook(self._ready)
+
+    def _reset(self):
+        self._seen, self._unused, self._sent = set(), set(), 0
+        for bucket in self._buckets:
+            bucket.waiting = len(bucket.parameters)
+            bucket.flat = bucket.work = None
+
+    def begin(self):
+        """A forward begins: the backward before must have ended."""
+        if self._seen:
+            missing = [name for key, name in self._names.items() if key not in self._seen]
+            self._reset()
+            raise RuntimeError(
+                f"DistributedDataParallel: the backward before this forward gave no gradient to {missing[:4]}; pass "
+                "find_unused_parameters=True where a forward does not use all parameters"
+            )
+        self._unused_allowed = False
+
+    def expect_only(self, reached):
+        """Backward will give gradients to these alone, by id; the others are not waited for."""
+        self._unused_allowed = True
+        self._unused = {key for key in self._names if key not in reached}
+
+    def _ready(self, parameter):
+        if not self.enabled:
+            return
+        if not self._seen:  # the first gradient of this backward
+            for key in self._unused:
+                self._count(key)
+        self._count(id(parameter))
+        while self._sent < len(self._buckets) and not self._buckets[self._sent].waiting:
+            self._send(self._buckets[self._sent])
+            self._sent += 1
+        for bucket in self._buckets[: self._sent]:
+            bucket.work.is_completed()  # moves what is on its way
+        if self._sent == len(self._buckets):
+            self._finish()
+
+    def _count(self, key):
+        if key in self._seen:
+            raise RuntimeError(
+                f"DistributedDataParallel: {self._names[key]} had two gradients after one forward; call backward once "
+                "a forward, or accumulate under no_sync()"
+            )
+        self._seen.add(key)
+        self._bucket_of[key].waiting -= 1
+
+    def _send(self, bucket):
+        with tw.no_grad():
+            grads = [tw.zeros_like(p) if p.grad is None else p.grad for p in bucket.parameters]
+            bucket.flat = flattened(grads)
+        bucket.work = dist.all_reduce(bucket.flat, op=dist.ReduceOp.AVG, group=self._group, async_op=True)
+
+    def _finish(self):
+        used = self._used_anywhere() if self._unused_allowed else set(self._names)
+        with tw.no_grad():
+            for bucket in self._buckets:
+                bucket.work.wait()
+                for parameter in bucket.parameters:
+                    if parameter.grad is None and id(parameter) in used:
+                        parameter.grad = tw.empty_like(parameter)
+                kept = [p for p in bucket.parameters if p.grad is not None and id(p) in used]
+                parts = dict(zip(map(id, bucket.parameters), _parts(bucket), strict=True))
+                for parameter in kept:
+                    parameter.grad.copy_(parts[id(parameter)].view(parameter.shape))
+        self._reset()
+
+    def _used_anywhere(self):
+        """The parameters that a forward of some rank used."""
+        keys = list(self._names)
+        used = tw.tensor([key not in self._unused for key in keys], dtype=tw.int32)
+        dist.all_reduce(used, op=dist.ReduceOp.MAX, group=self._group)
+        return {key for key, flag in zip(keys, used.tolist(), strict=True) if flag}
+
+
+def _parts(bucket):
+    return bucket.flat.split([p.numel() for p in bucket.parameters])
+
+
+def _buckets(parameters, bucket_bytes):
+    """Parameters of one dtype each, up to so many bytes, in the reverse of their order."""
+    buckets, open_ones, sizes = [], {}, {}
+    for parameter in reversed(parameters):
+        dtype = parameter.dtype
+        size = parameter.numel() * parameter.element_size()
+        if dtype not in open_ones or sizes[dtype] + size > bucket_bytes:
+            open_ones[dtype], sizes[dtype] = [], 0
+            buckets.append(open_ones[dtype])
+        open_ones[dtype].append(parameter)
+        sizes[dtype] += size
+    return [Bucket(list(found)) for found in buckets]
