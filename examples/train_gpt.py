@@ -4,14 +4,16 @@
     python examples/train_gpt.py --data book.txt    # any other text
     python examples/train_gpt.py --resume           # goes on from the checkpoint as if it had never stopped
     python examples/train_gpt.py --graph            # the step as a static program: the same losses
+    python examples/train_gpt.py --devices 4        # on four devices of this process: the same losses
+    python examples/train_gpt.py --mesh 2x2 --plan dp,tp    # each axis of the devices with a role (see parallel.py)
+    thalweg run --nproc 4 examples/train_gpt.py --mesh 2x2 --plan dp,tp    # in four processes
 
-Writes `checkpoint.safetensors` (model, optimizer, random state, step, losses) and `loss.png` into the folder --out.
+Writes `checkpoint` (model, optimizer, random state, losses; it loads on any mesh) and `loss.png` into the folder --out.
 The last tenth of the text is held out; its loss is printed beside the entropy of the text's bigrams.
 """
 
 import argparse
 import hashlib
-import json
 import math
 from pathlib import Path
 
@@ -19,8 +21,10 @@ import numpy as np
 import thalweg as tw
 from gpt import GPT
 from matplotlib.figure import Figure
+from parallel import Mesh
 from text import Vocabulary, bigram_entropy, read_text
-from thalweg import io, nn, optim
+from thalweg import nn, optim
+from thalweg.distributed import checkpoint
 from thalweg.nn import functional as F
 from tqdm import tqdm
 
@@ -32,6 +36,9 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, default=Path("out/gpt"), help="folder of the results (%(default)s)")
     add("--resume", action="store_true", help="go on from the checkpoint; the other settings are its own")
     add("--graph", action="store_true", help="run the training step as a static program (tw.jit)")
+    add("--devices", type=int, help="devices to cut this process into; the mesh is one axis of them")
+    add("--mesh", help="the array of devices, such as 2x2")
+    add("--plan", default="dp", help="dp or tp for each axis of the mesh (%(default)s)")
     add("--stop", type=int, help="save and leave after this step")
     add("--steps", type=int, default=1600, help="(%(default)s)")
     add("--batch", type=int, default=8, help="sequences in a step (%(default)s)")
@@ -61,8 +68,12 @@ class Trainer:
         self.options = options
         text = read_text(options.data)
         self.text_hash = hashlib.sha256(text.encode("utf-8", errors="replace")).hexdigest()
-        self.path = options.out / "checkpoint.safetensors"
+        self.path = options.out / "checkpoint"
         head = self._read_head() if options.resume else {}
+        mesh = options.mesh or options.devices and str(options.devices)
+        if mesh and options.graph:
+            raise ValueError("--graph: a static program runs on one device")
+        self.mesh = Mesh(mesh, options.plan) if mesh else None
         self.vocabulary = Vocabulary(head["vocabulary"]) if head else Vocabulary.of(text)
         tokens = self.vocabulary.encode(text)
         self.bigram_entropy = bigram_entropy(tokens)
@@ -74,6 +85,8 @@ class Trainer:
         tw.manual_seed(options.seed)
         o = options
         self.model = GPT(len(self.vocabulary), o.context, o.width, o.layers, o.heads, o.dropout)
+        if self.mesh:
+            self.mesh.place(self.model)
         self.parameters = list(self.model.parameters())
         matrices, vectors = ([p for p in self.parameters if (p.ndim > 1) == wanted] for wanted in (True, False))
         groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
@@ -102,6 +115,8 @@ class Trainer:
     def loss(self, tokens: tw.Tensor, starts: tw.Tensor) -> tw.Tensor:
         """The mean cross-entropy of the sequences that begin at `starts`, an int64 tensor of (B,)."""
         windows = tokens[starts[:, None] + tw.arange(self.options.context + 1)].long()
+        if self.mesh:
+            windows = self.mesh.batch(windows)
         logits = self.model(windows[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
@@ -137,27 +152,33 @@ class Trainer:
         """The prompt and `count` characters that the model goes on with."""
         self.model.eval()
         tokens = tw.from_numpy(self.vocabulary.encode(prompt))[None]
+        if self.mesh:
+            tokens = self.mesh.everywhere(tokens)
         return self.vocabulary.decode(self.model.generate(tokens, count)[0].tolist())
 
     # ---- the checkpoint
 
+    def state(self) -> dict:
+        """All that the next step depends on, and the history."""
+        head = {name: getattr(self.options, name) for name in SETTINGS}
+        return {
+            "run": head | {"vocabulary": self.vocabulary.characters, "text": self.text_hash},
+            "model": self.model,
+            "optimizer": self.optimizer,
+            "random": tw.get_rng_state(),
+            "losses": self.losses,
+            "validations": self.validations,
+        }
+
     def save(self) -> None:
         """Writes the checkpoint, or replaces it, in one step: who reads it sees a whole one."""
-        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        for number, state in self.optimizer.state_dict()["state"].items():
-            for name, value in state.items():
-                tensors[f"optimizer.{number}.{name}"] = value if isinstance(value, tw.Tensor) else tw.tensor(value)
-        tensors["random"] = tw.get_rng_state()
-        tensors["losses"] = tw.tensor(self.losses, dtype=tw.float64)
-        tensors["validations"] = tw.tensor(self.validations, dtype=tw.float64).reshape(-1, 2)
-        head = {name: getattr(self.options, name) for name in SETTINGS}
-        head |= {"step": self.step, "vocabulary": self.vocabulary.characters, "text": self.text_hash}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        io.save_safetensors(tensors, self.path, {"run": json.dumps(head)})
+        checkpoint.save(self.state(), self.path)
 
     def _read_head(self) -> dict:
         """The settings in the checkpoint, which replace those of the command line."""
-        head = json.loads(io.safetensors_metadata(self.path)["run"])
+        saved = {"run": None}
+        checkpoint.load(saved, self.path)
+        head = saved["run"]
         if head["text"] != self.text_hash:
             raise ValueError(f"--resume: the text that {self.path} was trained on is wanted, got another")
         for name in SETTINGS:
@@ -166,21 +187,10 @@ class Trainer:
 
     def _load(self) -> None:
         """Puts back what `save` wrote."""
-        tensors = io.load_safetensors(self.path)
-        parts: dict[str, dict[str, tw.Tensor]] = {"model": {}, "optimizer": {}}
-        for name, value in tensors.items():
-            part, _, rest = name.partition(".")
-            parts.setdefault(part, {})[rest] = value
-        self.model.load_state_dict(parts["model"])
-        state: dict[int, dict] = {}
-        for name, value in parts["optimizer"].items():
-            number, _, key = name.partition(".")
-            state.setdefault(int(number), {})[key] = value
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        tw.set_rng_state(tensors["random"])
-        self.losses = tensors["losses"].tolist()
-        self.validations = [(int(step), loss) for step, loss in tensors["validations"].tolist()]
+        state = self.state()
+        checkpoint.load(state, self.path)
+        tw.set_rng_state(state["random"])
+        self.losses, self.validations = state["losses"], state["validations"]
 
 
 def plot(trainer: Trainer, path: Path) -> None:
@@ -201,27 +211,33 @@ def plot(trainer: Trainer, path: Path) -> None:
 def main(arguments: list[str] | None = None) -> Trainer:
     options = parse_options(arguments)
     trainer = Trainer(options)
+    first = tw.env.get_rank() == 0  # of several processes one speaks
+    say = print if first else lambda _: None
     count = sum(p.numel() for p in trainer.parameters)
-    print(f"{count:,} parameters, {len(trainer.train_tokens):,} characters of {len(trainer.vocabulary)} kinds to learn")
+    say(f"{count:,} parameters, {len(trainer.train_tokens):,} characters of {len(trainer.vocabulary)} kinds to learn")
 
     tokens = options.batch * options.context
     end = min(options.steps, options.stop or options.steps)
-    with tqdm(total=options.steps * tokens, initial=trainer.step * tokens, unit="tok", unit_scale=True) as bar:
+    with tqdm(total=options.steps * tokens, initial=trainer.step * tokens, unit="tok", unit_scale=True,
+              disable=not first) as bar:  # fmt: skip
         while trainer.step < end:
             loss = trainer.train_step()
             bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
             bar.update(tokens)
             if trainer.step % options.eval_every == 0 or trainer.step == options.steps:
-                bar.write(f"step {trainer.step:5}: validation loss {trainer.validate():.4f}")
+                loss = trainer.validate()
+                if first:
+                    bar.write(f"step {trainer.step:5}: validation loss {loss:.4f}")
                 trainer.save()
     if trainer.step < options.steps:
         trainer.save()
         return trainer
 
-    plot(trainer, options.out / "loss.png")
-    print(trainer.sample(options.sample))
+    if first:
+        plot(trainer, options.out / "loss.png")
+    say(trainer.sample(options.sample))
     final = trainer.validations[-1][1]
-    print(f"\nvalidation loss {final:.3f} = {final / trainer.bigram_entropy:.2f} of the bigram entropy "
+    say(f"\nvalidation loss {final:.3f} = {final / trainer.bigram_entropy:.2f} of the bigram entropy "
           f"{trainer.bigram_entropy:.3f}; see {options.out}")  # fmt: skip
     return trainer
 

@@ -38,3 +38,8 @@ def test_every_device_has_statistics_of_its_own(four):
 def test_a_communication_error_is_of_the_outside_world():
     assert issubclass(tw.CommError, OSError) and issubclass(tw.CommError, RuntimeError)
     assert issubclass(tw.PlacementError, ValueError)
+
+
+def test_the_first_global_tensor_of_a_process_may_be_made_from_nothing(ranks):
+    outcome = ranks(1, "print(tw.zeros(4, placement=tw.placement.all('cpu'), sbp=tw.sbp.split(0)).sbp)")
+    assert outcome.code == 0 and "(sbp.split(0),)" in outcome.out, outcome.err

@@ -26,7 +26,8 @@ sizes = [2 * r + 1 for r in range(size)]
 part = tw.full((sizes[rank], 3), float(rank))
 g = part.to_global(line, S(0, sizes=sizes))
 assert g.shape == (sum(sizes), 3)
-for give in (lambda: part.to_global(line, S(0)), lambda: tw.zeros(2, dtype=[tw.int64, tw.float32][rank > 0]).to_global(line, B),
+for give in (lambda: part.to_global(line, S(0)),
+             lambda: tw.zeros(2, dtype=[tw.int64, tw.float32][rank > 0]).to_global(line, B),
              lambda: tw.full((2,), float(rank)).to_global(line, B, check_meta="values")):
     try:
         give()

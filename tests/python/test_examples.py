@@ -53,8 +53,32 @@ def test_gpt_resumes_bit_for_bit(book, tmp_path):
     tw.manual_seed(1)  # what happens in between does not matter
     resumed = train_gpt.main([*book, *parts, "--resume", "--sample", "1"])
     assert resumed.losses == uninterrupted.losses and resumed.validations == uninterrupted.validations
-    checkpoints = [(tmp_path / name / "checkpoint.safetensors").read_bytes() for name in ("whole", "parts")]
-    assert checkpoints[0] == checkpoints[1]
+    checkpoints = [next((tmp_path / name / "checkpoint").glob("*.safetensors")) for name in ("whole", "parts")]
+    assert checkpoints[0].read_bytes() == checkpoints[1].read_bytes()
+
+
+@pytest.mark.parametrize("mesh, plan", [("2", "dp"), ("4", "tp"), ("2x2", "dp,tp"), ("3", "tp")])
+def test_gpt_learns_the_same_on_several_devices(book, tmp_path, mesh, plan):
+    try:
+        one = train_gpt.main([*book, *SMALL, "--out", str(tmp_path / "one")])
+        several = train_gpt.main([*book, *SMALL, "--out", str(tmp_path / "several"), "--mesh", mesh, "--plan", plan])
+        assert several.model.blocks[0].mlp[0].weight.is_global
+        np.testing.assert_allclose(several.losses, one.losses, rtol=2e-5)
+        np.testing.assert_allclose([loss for _, loss in several.validations], [loss for _, loss in one.validations],
+                                   rtol=2e-5)  # fmt: skip
+    finally:
+        tw.env.init()
+
+
+def test_gpt_goes_on_with_another_mesh(book, tmp_path):
+    try:
+        whole, parts = (["--out", str(tmp_path / name)] for name in ("whole", "parts"))
+        uninterrupted = train_gpt.main([*book, *SMALL, *whole])
+        train_gpt.main([*book, *SMALL, *parts, "--stop", "6", "--mesh", "2x2", "--plan", "tp,dp"])
+        resumed = train_gpt.main([*book, *parts, "--resume", "--sample", "1", "--devices", "3"])
+        np.testing.assert_allclose(resumed.losses, uninterrupted.losses, rtol=2e-5)
+    finally:
+        tw.env.init()
 
 
 def test_gpt_refuses_to_resume_on_another_text(book, tmp_path):
