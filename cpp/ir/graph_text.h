@@ -16,11 +16,11 @@
 //
 // The inputs of a node come first, in the order of the op's schema, None where an optional one is absent;
 // attributes follow by name, those that equal their default left out. Behind the type of a value stands its
-// layout, where it has one: float32[8, 4] @cpu[[0, 1], [2, 3]] (S(0), B). A lifted number ($0) stands where the
-// attribute or the item of a list would, with the value that it had when the graph was made ($0:0.1) unless
-// that is 1: inference may look at it. `in` is the path of the module, `at` the user's line. Values and
-// numbers need no order beyond being defined before use, and # starts a comment: printing numbers anew and
-// drops comments.
+// layout, where it has one: float32[8, 4] @cpu[[0, 1], [2, 3]] (S(0), B). A lifted number ($0) stands where
+// the attribute or the item of a list would, with the value that it had when the graph was made ($0:0.1)
+// unless that is 1: inference may look at it. `in` is the path of the module, `at` the user's line. Values
+// and numbers need no order beyond being defined before use, and # starts a comment: printing numbers anew
+// and drops comments.
 #pragma once
 
 #include <memory>

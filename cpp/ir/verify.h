@@ -15,9 +15,8 @@ namespace tw::ir {
 //   of each other, as recomputation makes them, or run on parts of one tensor;
 // - outputs and assigned values are of this graph; a variable is assigned once, with its own dtype and shape;
 // - layouts split dims that exist, in sizes that fit. The tensors of a node, unless it is a boxing, lie on
-// one
-//   placement, and once all of its layouts are decided they are of a signature that its op offers. What a
-//   variable is assigned lies as the variable does.
+//   one placement, and once all of its layouts are decided they are of a signature that its op offers. What
+//   a variable is assigned lies as the variable does.
 // On failure the values get their numbers (Graph::number), which the message uses.
 void verify(const Graph& graph);
 
