@@ -5,6 +5,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
 from thalweg.composites.support import as_number, broadcast_shape, int64, require_none, wrap_dim
+from thalweg.frontend.global_creation import beside
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod"}
 
@@ -381,7 +382,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         return ops.full([*tensor.shape, num_classes], 0, dtype=int64)
     if num_classes < 0:
         num_classes = int(tensor.max()) + 1
-    zeros = ops.full([*tensor.shape, num_classes], 0, dtype=int64)
+    with beside(tensor):
+        zeros = ops.full([*tensor.shape, num_classes], 0, dtype=int64)
     try:
         return ops.scatter_elements(zeros, -1, tensor.unsqueeze(-1), 1)
     except IndexError:

@@ -4,6 +4,7 @@ import math
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import NN_FUNCTIONS, export, ops
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["attention_by_ops", "scaled_dot_product_attention"]
 
@@ -121,7 +122,8 @@ def attention_by_ops(
         key, value = (x.repeat_interleave(share, -3) for x in (key, value))
     scores = ops.matmul(query * scale, key.transpose(-2, -1))
     if is_causal:
-        mask = ops.full([query.shape[-2], key.shape[-2]], True).tril()
+        with beside(query):
+            mask = ops.full([query.shape[-2], key.shape[-2]], True).tril()
     if mask is not None:
         scores = scores.masked_fill(mask.logical_not(), -math.inf) if mask.dtype.name == "bool" else scores + mask
     nothing = (scores == -math.inf).all(-1, keepdim=True)

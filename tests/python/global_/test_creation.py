@@ -89,3 +89,20 @@ def test_first_global_tensor_of_a_process():
     code = "import thalweg as tw; p = tw.placement('cpu', [0]); print(tw.ones(2, placement=p, sbp=tw.sbp.split(0)).sbp)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "(sbp.split(0),)", done.stderr
+
+
+def test_composites_make_their_constants_beside_their_inputs():
+    q = tw.randn(2, 4, 6, 8)
+    g = q.to_global(LINE, S(1))
+    functional = tw.nn.functional
+    found = functional.scaled_dot_product_attention(g, g, g, is_causal=True, dropout_p=1e-12)
+    expected = functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    classes = tw.tensor([0, 3, 1, 2])
+    hot = functional.one_hot(classes.to_global(LINE, S(0)), 4)
+    np.testing.assert_array_equal(hot.numpy(), functional.one_hot(classes, 4).numpy())
+    rnn = tw.nn.GRU(3, 4)
+    x = tw.randn(5, 2, 3)
+    expected = rnn(x)[0].detach().numpy()
+    rnn.to_global(LINE, B)
+    np.testing.assert_allclose(rnn(x.to_global(LINE, B))[0].detach().numpy(), expected, rtol=1e-5, atol=1e-6)

@@ -153,7 +153,7 @@ class MultiheadAttention(Module):
         if self.bias_k is not None:
             appended.append((self.bias_k.expand(batch, 1, -1), self.bias_v.expand(batch, 1, -1)))
         if self.add_zero_attn:
-            zero = tw.zeros((batch, 1, self.embed_dim), dtype=k.dtype, device=k.device)
+            zero = k.new_zeros((batch, 1, self.embed_dim))
             appended.append((zero, zero))
         if not appended:
             return k, v, mask
@@ -187,7 +187,7 @@ def _merge_masks(attn_mask, key_padding_mask, like, heads):
 def as_float_mask(mask, like):
     """A mask that is added to scores: bool True becomes -inf; the dtype is that of `like`."""
     if mask.dtype == tw.bool:
-        return tw.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill(mask, -math.inf)
+        return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
     if not mask.is_floating_point():
         raise TypeError(f"attention mask: bool or a floating dtype is wanted, got {mask.dtype}")
     return mask.to(like.dtype)

@@ -189,7 +189,7 @@ class RNNBase(Module):
         sizes = [self.proj_size or self.hidden_size] + [self.hidden_size] * (self.mode == "LSTM")
         shapes = [(len(self._names), batch, size) for size in sizes]
         if hx is None:
-            return [tw.zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes]
+            return [input.new_zeros(shape) for shape in shapes]
         parts = list(hx) if self.mode == "LSTM" else [hx]
         for part, shape in zip(parts, shapes):
             wanted = shape if batched else (shape[0], shape[2])
@@ -324,7 +324,7 @@ class RNNCellBase(Module):
             raise ValueError(f"{name}: {wanted} is wanted, got {list(input.shape)}")
         shape = (*input.shape[:-1], self.hidden_size)
         if state is None:
-            zeros = tw.zeros(shape, dtype=input.dtype, device=input.device)
+            zeros = input.new_zeros(shape)
             state = (zeros,) * (2 if isinstance(self, LSTMCell) else 1)
         for part in state:
             if tuple(part.shape) != shape:
