@@ -23,8 +23,9 @@ struct CallHeader {
   uint64_t counts = 0;   // of each member, hashed
   uint64_t payload = 0;  // bytes that follow for this receiver, and in which pieces, hashed
   uint64_t pieces = 0;
+  uint64_t wanted = 0, wanted_pieces = 0;  // the same of what the sender wants from the receiver
   int64_t sizes[8] = {};
-  char origin[136] = {};
+  char origin[120] = {};
 
   // Whether both are the same call but for the payload.
   bool fits(const CallHeader& other) const;

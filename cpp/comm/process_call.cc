@@ -19,6 +19,9 @@ ProcessCall::ProcessCall(const Call& call, const Circle& circle, const CallHeade
     Transfer::Sum sum = transfer_.sum_to(place);
     peers_[place].header.payload = sum.bytes;
     peers_[place].header.pieces = sum.pieces;
+    sum = transfer_.sum_from(place);
+    peers_[place].header.wanted = sum.bytes;
+    peers_[place].header.wanted_pieces = sum.pieces;
   }
   peers_[circle.self].received = peers_[circle.self].sent = sizeof(CallHeader);
   peers_[circle.self].theirs = header;
@@ -61,7 +64,9 @@ bool ProcessCall::pull_header(int place, Link& link) {
   link.calls.in.consume(sizeof(CallHeader), link.peer);
   peer.received = sizeof(CallHeader);
   Transfer::Sum theirs{peer.theirs.payload, peer.theirs.pieces};
-  bool fits = peer.theirs.fits(header_) && theirs == transfer_.sum_from(place);
+  Transfer::Sum wanted{peer.theirs.wanted, peer.theirs.wanted_pieces};
+  bool fits =
+      peer.theirs.fits(header_) && theirs == transfer_.sum_from(place) && wanted == transfer_.sum_to(place);
   if (!fits && mismatch_since_ == 0) mismatch_since_ = now_ns();
   return true;
 }
@@ -96,9 +101,13 @@ std::string ProcessCall::mismatch_text(const std::string& group) const {
   }
   for (int place = 0; same && place < circle_.size(); place++) {
     const PeerState& peer = peers_[place];
-    if (place != circle_.self && peer.theirs.payload != transfer_.sum_from(place).bytes)
-      text += cat("; rank ", peer.theirs.rank, " sends ", peer.theirs.payload, " bytes to rank ",
-                  header_.rank, ", which wants ", transfer_.sum_from(place).bytes);
+    if (place == circle_.self) continue;
+    auto tell = [&](int from, uint64_t sent, int to, uint64_t wanted) {
+      if (sent == wanted) return;
+      text += cat("; rank ", from, " sends ", sent, " bytes to rank ", to, ", which wants ", wanted);
+    };
+    tell(peer.theirs.rank, peer.theirs.payload, header_.rank, transfer_.sum_from(place).bytes);
+    tell(header_.rank, transfer_.sum_to(place).bytes, peer.theirs.rank, peer.theirs.wanted);
   }
   return text;
 }
