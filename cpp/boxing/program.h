@@ -60,11 +60,9 @@ class Program final : public RefCounted {
   int inputs = 0, outputs = 0;
   std::vector<int64_t> scratch;  // elements of each
   std::vector<ProgramPhase> phases;
-  Ref<comm::Group> group;  // of messages; null without
+  Ref<comm::Group> group;  // of messages; null where no process sends any
 
-  bool is_local() const {
-    return phases.size() == 1 && phases[0].messages.empty() && phases[0].calls.empty();
-  }
+  bool is_local() const { return !group && phases.size() == 1 && phases[0].calls.empty(); }
 };
 using ProgramRef = Ref<const Program>;
 

@@ -187,8 +187,12 @@ void ProgramBuilder::add_message(Wire& wire, const std::pair<int64_t, int64_t>& 
 
 // In each phase: what arrived is put in place, then comes what was there, then what is sent is packed.
 void ProgramBuilder::finish_wires() {
-  bool any = false;
-  for (size_t i : {0, 1}) any = any || !sends_[i].empty() || !receives_[i].empty();
+  // Of all processes, not of this one: whoever has nothing to send counts the boxing too (see next_tag).
+  bool any = std::ranges::any_of(plan_->pieces, [&](const sbp::Piece& piece) {
+    auto far = [&](int64_t rank) { return process_of(rank) != process_of(piece.at); };
+    return !piece.sources.empty() &&
+           (std::ranges::any_of(piece.sources, far) || std::ranges::any_of(piece.targets, far));
+  });
   if (!any) {  // all is local: one phase
     for (size_t i = 1; i < program_->phases.size(); i++)
       for (LocalOp& op : program_->phases[i].ops) phase(0).ops.push_back(std::move(op));

@@ -18,6 +18,8 @@ def make(where, sbp):
     whole = tw.tensor(data, placement=where, sbp=[B if pending(s) else s for s in sbp])
     if not any(map(pending, sbp)):
         return whole
+    if not any(r in RANKS for r in where.ranks.flatten()):
+        return tw.tensor(data, placement=where, sbp=list(sbp))  # of which nothing lies here
     parts = whole.to_local()
     mine = [i for i, r in enumerate(where.ranks.flatten()) if r in RANKS]
     changed = []
@@ -68,6 +70,25 @@ def test_all_pairs_on_one_axis(ranks, processes):
     done = ranks(processes, code)
     assert done.code == 0, done.err
     assert done.out.count("done") == processes
+
+
+def test_meshes_and_other_placements(ranks):
+    code = (
+        ONE_EACH
+        + """
+mesh, line = placed([[0, 1], [2, 3]]), placed([0, 1, 2, 3])
+check_all(mesh, mesh, 61)
+check_all(mesh, placed([[3, 1], [0, 2]]), 97)
+check_all(line, mesh, 17)
+check_all(mesh, line, 17)
+check_all(placed([0, 1]), placed([2, 3]), 3)
+check_all(placed([0, 1, 2]), placed([3, 1]), 5)
+print('done', rank)
+"""
+    )
+    done = ranks(4, code)
+    assert done.code == 0, done.err
+    assert done.out.count("done") == 4
 
 
 def test_replicas_are_equal_bit_for_bit(ranks):
