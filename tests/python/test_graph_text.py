@@ -1,5 +1,6 @@
 """Graphs as Python sees them: text, checks, passes."""
 
+import os
 import subprocess
 import sys
 
@@ -79,6 +80,6 @@ def test_a_broken_graph_names_the_node():
 )
 def test_print_ir_shows_what_passes_leave(setting, printed):
     code = f"from thalweg._core._native import Graph; Graph.parse({SIMPLE!r}).simplify()"
-    env = {"THALWEG_PRINT_IR": setting, "PYTHONPATH": ":".join(sys.path)}
+    env = os.environ | {"THALWEG_PRINT_IR": setting, "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stderr == "".join(f"# {when}\n{SIMPLE}\n" for when in printed)
