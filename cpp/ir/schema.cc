@@ -1,5 +1,6 @@
 #include "ir/schema.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -17,15 +18,22 @@ class Parser {
     schema.name = word();
     expect('(');
     bool keyword_only = false;
+    size_t hidden_from = std::string_view::npos;
     while (!take(')')) {
       if (take('*')) {
         keyword_only = true;
       } else {
+        size_t before = at_;
         schema.params.push_back(param(keyword_only, schema.tensor_count));
         if (schema.params.back().kind == ParamKind::kTensorList) schema.has_lists = true;
+        if (is_hidden(schema.params.back())) {
+          schema.params.back().keyword_only = true;
+          hidden_from = std::min(hidden_from, before);
+        }
       }
       take(',');
     }
+    if (hidden_from < at_) schema.text = cat(shown(hidden_from), ')', text_.substr(at_));
     expect('-');
     expect('>');
     outputs(schema);
@@ -33,6 +41,15 @@ class Parser {
   }
 
  private:
+  // Parameters that users do not see, the last ones, begin with an underscore: what `localize` tells a
+  // kernel.
+  static bool is_hidden(const Param& param) { return param.name[0] == '_'; }
+  // The text up to there, without what separates it from what follows.
+  std::string_view shown(size_t end) const {
+    std::string_view text = text_.substr(0, end);
+    while (text.ends_with(' ') || text.ends_with(',') || text.ends_with('*')) text.remove_suffix(1);
+    return text;
+  }
   [[noreturn]] void fail(const char* wanted) {
     TW_FAIL(kInternal, "schema: ", wanted, " is wanted at position ", at_, " of: ", text_);
   }

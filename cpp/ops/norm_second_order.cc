@@ -41,4 +41,18 @@ NormSecondOrder norm_second_order(const NormTerms& t, bool need_grad, bool need_
   return out;
 }
 
+void add_affine_pending(sbp::RuleContext& c, bool backward) {
+  sbp::Signature signature = c.all_broadcast();
+  if (backward) {
+    signature.inputs[0] = sbp::partial();
+    signature.outputs.assign(c.outputs.size(), sbp::partial());
+  } else {
+    if (!c.present[1]) return;
+    for (size_t i = 1; i < c.inputs.size(); i++)
+      if (c.present[i]) signature.inputs[i] = sbp::partial();
+    signature.outputs[0] = sbp::partial();
+  }
+  c.add(std::move(signature));
+}
+
 }  // namespace tw::ops

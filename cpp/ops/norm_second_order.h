@@ -22,6 +22,10 @@ struct NormSecondOrder {
   ir::Value grad, input, weight;  // weight has x's rank, with affine_dims of size 1
 };
 
+// Normalisation is linear in weight and bias together, and its backward (outputs: the three gradients) in the
+// gradient that comes first: adds the signatures where these are pending sums.
+void add_affine_pending(sbp::RuleContext& c, bool backward);
+
 NormSecondOrder norm_second_order(const NormTerms& t, bool need_grad, bool need_input, bool need_weight);
 
 }  // namespace tw::ops

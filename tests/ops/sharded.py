@@ -1,50 +1,183 @@
 """Every SBP signature of an op, run part by part on virtual devices, forward and backward, against the whole.
 
-A signature's gradients follow from its layouts: what is split has a gradient split alike, what every device holds
-(B) gets a share of its gradient from each (P(sum)), and of a sum of parts (P(sum)) every part has the whole gradient.
+A sample is run as 1-d signatures on 2 and 3 devices, cut evenly, unevenly and with devices that hold nothing, and as
+products of two on 2x2. Each signature takes RUNS of these, chosen by a fixed rotation; THALWEG_SBP=all takes all.
+Signatures that are sound but not offered are looked for in missing.py.
 """
 
-from collections.abc import Callable, Sequence
+import os
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import thalweg as tw
-from tolerance import assert_close, to_array
+from calls import REGISTRY, calls_of
+from parts import Axis, Mesh, boxes, gradient_layout, join, spread, unit_counts
+from tolerance import assert_close
 
-DEVICES = (2, 3)
+MESHES: list[Mesh] = [
+    (Axis(2),),
+    (Axis(3),),
+    (Axis(2), Axis(2)),
+    (Axis(3, "hole"),),
+    (Axis(2, "lopsided"),),
+    (Axis(2, "lopsided"), Axis(3, "hole")),
+]
+RUNS = 2
+ALL = os.environ.get("THALWEG_SBP") == "all"
+
+_checked: set[str] = set()
+
+
+class Call:
+    """An op with the arguments of a call: what devices with parts of its tensors run."""
+
+    def __init__(self, op: Any, args: tuple | list, kwargs: dict) -> None:
+        self.op, self.args, self.kwargs = op, args, kwargs
+        self.inputs = _inputs(op, args, kwargs)
+        self.localized = REGISTRY[op.__name__]["localized"]
+        self.signatures = [s for s in op.signatures(*args, **kwargs) if not self._sums_truth(s)]
+        self.outputs = self.run(self.inputs)
+        self.shapes = [list(t.shape) for t in self.outputs]
+
+    def _sums_truth(self, signature: tuple) -> bool:
+        """Truth values are no pending sum."""
+        return any(
+            layout == ("P", "sum") and t is not None and t.dtype is tw.bool
+            for t, layout in zip(self.inputs, signature[0], strict=True)
+        )
+
+    def run(self, tensors: list, *places: list | None) -> list:
+        """All outputs, the hidden ones too; random ops draw the same in every run. `places`: firsts of the inputs,
+        sizes and firsts of the outputs; None where the tensors are the whole."""
+        tw.manual_seed(0)
+        return list(self.op.on_shard(tensors, *(places or [None] * 3), *self.args, **self.kwargs))
+
+    def key(self) -> str:
+        """Equal for calls that rules and kernels treat alike."""
+        shapes = [None if t is None else (tuple(t.shape), str(t.dtype)) for t in self.inputs]
+        rest = [a for a in self.args if not _holds_tensors(a)]
+        named = {k: v for k, v in self.kwargs.items() if not _holds_tensors(v)}
+        return f"{self.op.__name__} {shapes} {rest} {named}"
 
 
 def check_signatures(function: Callable, args: list, kwargs: dict, grad: bool) -> None:
-    """Each signature of a registered op on 2 and 3 devices; with `grad` its gradients too."""
-    if not hasattr(function, "signatures"):
+    """The signatures of an op, or of the ops that a composite and gradients are made of."""
+    for op, call_args, call_kwargs in calls_of(function, args, kwargs, grad):
+        check_call(op, call_args, call_kwargs, grad)
+
+
+def check_call(op: Any, args: tuple | list, kwargs: dict, grad: bool) -> None:
+    """Every signature that the op offers for this call; none that is sound may be missing."""
+    call = Call(op, args, kwargs)
+    if not ALL and call.key() in _checked:
         return
-    try:
-        signatures = function.signatures(*args, **kwargs)
-    except ValueError:  # a composite
+    _checked.add(call.key())
+    for i, first in enumerate(call.signatures):
+        for mesh in meshes(call.key(), i):
+            for second in seconds(call, i) if len(mesh) == 2 else [None]:
+                check_signature(call, mesh, [first] if second is None else [first, second], grad)
+
+
+def meshes(key: str, number: int) -> list[Mesh]:
+    """What the signature of this number is run on."""
+    if ALL:
+        return MESHES
+    begin = zlib.crc32(key.encode()) + number * RUNS
+    return [MESHES[(begin + i) % len(MESHES)] for i in range(RUNS)]
+
+
+def seconds(call: Call, number: int) -> list:
+    """What the second axis runs where the first runs the signature of this number."""
+    if ALL:
+        return call.signatures
+    return [call.signatures[(zlib.crc32(call.key().encode()) + 7 * number) % len(call.signatures)]]
+
+
+def check_signature(call: Call, mesh: Mesh, signatures: list, grad: bool) -> None:
+    """The op under a signature for each axis."""
+    what = f"{call.op.__name__} on {mesh}: " + " and ".join(f"{ins} -> {outs}" for ins, outs in signatures)
+    for ins, outs in signatures:
+        shapes = [[] if t is None else list(t.shape) for t in call.inputs]
+        counts = unit_counts(shapes, ins) | unit_counts(call.shapes, outs)
+        assert len(counts) <= 1, f"{what}: dims of {counts} units are cut together"
+    layouts_in = [[ins[i] for ins, _ in signatures] for i in range(len(call.inputs))]
+    layouts_out = [[outs[i] for _, outs in signatures] for i in range(len(call.outputs))]
+    places = [boxes(shape, layouts, mesh) for shape, layouts in zip(call.shapes, layouts_out, strict=True)]
+
+    def on_device(d: int, parts: list) -> list:
+        firsts, sizes = [place[d][0] for place in places], [place[d][1] for place in places]
+        return call.run([part[d].tensor for part in parts], [part[d].first for part in parts], sizes, firsts)
+
+    parts = [spread(t, layouts, mesh) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
+    devices = range(len(places[0]) if places else 0)
+    results = [on_device(d, parts) for d in devices]
+    for i, (expected, layouts) in enumerate(zip(call.outputs, layouts_out, strict=True)):
+        for d in devices:
+            assert list(results[d][i].shape) == places[i][d][1], f"{what}: shape of output {i} on device {d}"
+        _assert_same(join([result[i] for result in results], layouts, mesh), expected, f"{what}: output {i}")
+    if grad and not any(layout[1:] in (("max",), ("min",)) for layout in sum(layouts_in + layouts_out, [])):
+        _check_backward(call, mesh, layouts_in, layouts_out, on_device, what)
+
+
+def _assert_same(got: tw.Tensor, expected: tw.Tensor, what: str) -> None:
+    assert_close(got, expected, "float32" if expected.dtype.is_floating_point or expected.is_complex() else "", what)
+
+
+def _check_backward(
+    call: Call, mesh: Mesh, layouts_in: list, layouts_out: list, on_device: Callable, what: str
+) -> None:
+    rng = np.random.default_rng(2)
+    weights = [tw.tensor(rng.uniform(-1, 1, shape)) for shape in call.shapes]
+    expected = _gradients(call.run, call.inputs, weights)
+    if all(g is None for g in expected):
         return
+    shares = [
+        spread(w, [gradient_layout(layout) for layout in layouts], mesh)
+        for w, layouts in zip(weights, layouts_out, strict=True)
+    ]
+    parts = [spread(t, layouts, mesh) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
 
-    def call(inputs: list, sizes: list) -> list:
-        result = function.on_shard(inputs, sizes, *args, **kwargs)
-        return [result] if isinstance(result, tw.Tensor) else list(result)
+    def of_device(d: int) -> list:
+        def run(leaves: list) -> list:
+            return on_device(d, [{d: part[d]._replace(tensor=leaf)} for part, leaf in zip(parts, leaves, strict=True)])
 
-    inputs = _inputs(function, args, kwargs)
-    whole = call(inputs, [list(t.shape) for t in _listed(function(*args, **kwargs))])
-    for layouts_in, layouts_out in signatures:
-        for devices in DEVICES:
-            what = f"signature {layouts_in} -> {layouts_out} on {devices} devices"
-            sizes = [shard_sizes(w.shape, layout, devices) for w, layout in zip(whole, layouts_out, strict=False)]
-            _check_forward(call, inputs, layouts_in, whole, layouts_out, sizes, what)
-            if grad and not any(layout in (("P", "max"), ("P", "min")) for layout in layouts_in + layouts_out):
-                _check_backward(call, inputs, layouts_in, whole, layouts_out, sizes, what)
+        return _gradients(run, [part[d].tensor for part in parts], [share[d].tensor for share in shares])
+
+    found = [of_device(d) for d in range(len(shares[0]))]
+    for i, (want, layouts) in enumerate(zip(expected, layouts_in, strict=True)):
+        if want is not None:
+            joined = join([gradients[i] for gradients in found], [gradient_layout(layout) for layout in layouts], mesh)
+            _assert_same(joined, want, f"{what}: gradient of input {i}")
 
 
-def _listed(result: Any) -> list:
-    return [result] if isinstance(result, tw.Tensor) else list(result)
+def _gradients(run: Callable, inputs: list, weights: list) -> list:
+    """Of the weighted outputs by every floating input; None where there is none."""
+    leaves = [t.detach().clone().requires_grad_() if _is_float(t) else t for t in inputs]
+    outputs = [(t, w) for t, w in zip(run(leaves), weights, strict=True) if t.requires_grad]
+    wanted = [t for t in leaves if _is_float(t)]
+    if not outputs or not wanted:
+        return [None] * len(inputs)
+    cotangents = [w.to(t.dtype) for t, w in outputs]
+    found = iter(tw.autograd.grad([t for t, _ in outputs], wanted, cotangents, allow_unused=True))
+    gradients = [next(found) if _is_float(t) else None for t in leaves]
+    return [tw.zeros_like(t) if g is None and _is_float(t) else g for g, t in zip(gradients, leaves, strict=True)]
 
 
-def _inputs(function: Callable, args: list, kwargs: dict) -> list:
+def _is_float(t: Any) -> bool:
+    return isinstance(t, tw.Tensor) and t.dtype.is_floating_point
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(v, tw.Tensor) for v in value)
+    return isinstance(value, tw.Tensor)
+
+
+def _inputs(op: Any, args: tuple | list, kwargs: dict) -> list:
     """The tensors of a call in the schema's order, lists flattened; None where one is absent or a number."""
-    params = next(info["params"] for info in tw._core._native.registry() if info["name"] == function.__name__)
+    params = REGISTRY[op.__name__]["params"]
     given = dict(zip((name for name, _ in params), args, strict=False)) | kwargs
     inputs: list = []
     for name, type_text in params:
@@ -56,121 +189,3 @@ def _inputs(function: Callable, args: list, kwargs: dict) -> list:
         else:
             inputs.append(value if isinstance(value, tw.Tensor) else None)
     return inputs
-
-
-def _spread(tensors: list, layouts: Sequence[tuple], devices: int) -> list[list]:
-    """For every device its parts of the tensors."""
-    parts = [
-        [None] * devices if t is None else shards(t, layout, devices)
-        for t, layout in zip(tensors, layouts, strict=True)
-    ]
-    return [[part[d] for part in parts] for d in range(devices)]
-
-
-def _check_forward(
-    call: Callable, inputs: list, layouts_in: list, whole: list, layouts_out: list, sizes: list, what: str
-) -> None:
-    devices = len(sizes[0])
-    results = [call(part, [size[d] for size in sizes]) for d, part in enumerate(_spread(inputs, layouts_in, devices))]
-    for i, (expected, layout) in enumerate(zip(whole, layouts_out, strict=False)):
-        for d, result in enumerate(results):
-            assert list(result[i].shape) == sizes[i][d], f"{what}: shape on device {d}"
-        assert_close(join([result[i] for result in results], layout), expected, "float32", what)
-
-
-def _gradients(call: Callable, inputs: list, sizes: list, weights: Callable[[int], tw.Tensor]) -> list:
-    """Of the outputs, each weighted by weights(its number), by every floating input; None where there is none."""
-    leaves = [t.detach().clone().requires_grad_() if _is_float(t) else t for t in inputs]
-    outputs = [(i, t) for i, t in enumerate(call(leaves, sizes)) if t.requires_grad]
-    wanted = [t for t in leaves if _is_float(t)]
-    if not outputs or not wanted:
-        return [None] * len(inputs)
-    cotangents = [weights(i).to(t.dtype) for i, t in outputs]
-    found = iter(tw.autograd.grad([t for _, t in outputs], wanted, cotangents, allow_unused=True))
-    gradients = [next(found) if _is_float(t) else None for t in leaves]
-    return [tw.zeros_like(t) if g is None and _is_float(t) else g for g, t in zip(gradients, leaves, strict=True)]
-
-
-def _is_float(t: Any) -> bool:
-    return isinstance(t, tw.Tensor) and t.dtype.is_floating_point
-
-
-def _check_backward(
-    call: Callable, inputs: list, layouts_in: list, whole: list, layouts_out: list, sizes: list, what: str
-) -> None:
-    devices = len(sizes[0])
-    rng = np.random.default_rng(2)
-    shapes = [list(t.shape) for t in whole]
-    whole_weights = [tw.tensor(rng.uniform(-1, 1, shape)) for shape in shapes]
-    expected = _gradients(call, inputs, shapes, lambda i: whole_weights[i])
-    if all(g is None for g in expected):
-        return
-    weights = _spread(whole_weights, [gradient_layout(layout) for layout in layouts_out[: len(shapes)]], devices)
-    found = [
-        _gradients(call, part, [size[d] for size in sizes], lambda i, d=d: weights[d][i])
-        for d, part in enumerate(_spread(inputs, layouts_in, devices))
-    ]
-    for i, (want, layout) in enumerate(zip(expected, layouts_in, strict=True)):
-        if want is not None:
-            joined = join([gradients[i] for gradients in found], gradient_layout(layout))
-            assert_close(joined, want, "float32", f"{what}: gradient of input {i}")
-
-
-def gradient_layout(layout: tuple) -> tuple:
-    """The layout of a gradient."""
-    return {"S": layout, "B": ("P", "sum"), "P": ("B",)}[layout[0]]
-
-
-def shard_sizes(shape: Sequence[int], layout: tuple, devices: int) -> list[list[int]]:
-    """The sizes that each device holds of a tensor laid out this way."""
-    sizes = [list(shape) for _ in range(devices)]
-    if layout[0] == "S":
-        cuts = cut_points(shape[layout[1]], devices, layout[2])
-        for d in range(devices):
-            sizes[d][layout[1]] = cuts[d + 1] - cuts[d]
-    return sizes
-
-
-def cut_points(size: int, devices: int, unit: int) -> list[int]:
-    """Balanced cuts at multiples of `unit`; the first devices get one more."""
-    units = size // unit
-    base, extra = divmod(units, devices)
-    cuts = [0]
-    for d in range(devices):
-        cuts.append(cuts[-1] + (base + (d < extra)) * unit)
-    return cuts
-
-
-def shards(t: tw.Tensor, layout: tuple, devices: int) -> list[tw.Tensor]:
-    """What each device holds of a tensor laid out this way."""
-    if layout[0] == "B":
-        return [t.clone() for _ in range(devices)]
-    if layout[0] == "S":
-        _, dim, unit = layout
-        cuts = cut_points(t.shape[dim], devices, unit)
-        return [t.narrow(dim, a, b - a).clone() for a, b in zip(cuts, cuts[1:], strict=False)]
-    rng = np.random.default_rng(1)
-    whole = t.detach().numpy()
-    if layout[1] == "sum":
-        parts = [rng.uniform(-1, 1, whole.shape) for _ in range(devices - 1)]
-        parts.append(whole - sum(parts))
-    else:  # one device has the value, the others something that loses
-        sign = -1.0 if layout[1] == "max" else 1.0
-        holder = rng.integers(0, devices, whole.shape)
-        parts = [np.where(holder == d, whole, whole + sign * rng.uniform(0, 2, whole.shape)) for d in range(devices)]
-    return [tw.tensor(np.asarray(p, dtype=whole.dtype)) for p in parts]
-
-
-def join(pieces: list[tw.Tensor], layout: tuple) -> tw.Tensor:
-    """The logical tensor that shards of this layout stand for."""
-    if layout[0] == "S":
-        return tw.cat(pieces, layout[1])
-    if layout[0] == "B":
-        for piece in pieces[1:]:
-            np.testing.assert_array_equal(to_array(piece), to_array(pieces[0]))
-        return pieces[0]
-    combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[layout[1]]
-    total = to_array(pieces[0])
-    for piece in pieces[1:]:
-        total = combine(total, to_array(piece))
-    return tw.tensor(total)

@@ -107,24 +107,47 @@ void attention_backward_grad(GradContext& c) {
   if (c.needs(3)) c.set(3, from_group(op<"matmul">(flipped(t_hat), g), groups));
 }
 
-// Batches and, with one head a group, heads are independent.
-void sbp_attention(sbp::RuleContext& c) {
-  auto add = [&](int64_t dim) {  // a dim of [B, L, H, E]; masks and logsumexp have heads at dim 1
-    sbp::Signature s = c.all_broadcast();
-    auto one = [&](const Dims& sizes) {
-      if (sizes.size() == 3 || (sizes.size() == 4 && dim == 0)) return sbp::split(dim == 0 ? 0 : 1);
-      return sbp::split(dim);
-    };
-    for (size_t i = 0; i < c.inputs.size(); i++)
-      if (c.present[i]) s.inputs[i] = one(c.inputs[i]);
-    for (size_t i = 0; i < c.outputs.size(); i++) s.outputs[i] = one(c.outputs[i]);
-    c.add(std::move(s));
-  };
+// Batches and groups of heads are independent; queries too, which keys and values see all of.
+struct AttentionSplit {
+  sbp::RuleContext& c;
   bool backward = c.inputs.size() > 4;
-  size_t mask = backward ? 4 : 3, query = backward ? 1 : 0;
-  if (c.present[mask]) return;  // its dims may be broadcast: not cut
-  add(0);
-  if (c.inputs[query][2] == c.inputs[query + 1][2]) add(2);
+  size_t query = backward ? 1 : 0, mask = backward ? 4 : 3;
+
+  // Layouts of a tensor like the query, one like the key and one like the logsumexp, and which dim of [B, H,
+  // L, S] a mask splits.
+  void add(const sbp::Sbp& of_query, const sbp::Sbp& of_key, const sbp::Sbp& of_sums, int64_t mask_dim,
+           bool keys_get_shares) {
+    sbp::Signature s = c.all_broadcast();
+    s.inputs[query] = of_query;
+    s.inputs[query + 1] = s.inputs[query + 2] = of_key;
+    if (c.present[mask]) s.inputs[mask] = of_mask(of_query, mask_dim);
+    s.outputs[0] = of_query;
+    if (backward) {
+      s.inputs[0] = s.inputs[5] = of_query;
+      s.inputs[6] = of_sums;
+      s.outputs[1] = s.outputs[2] = keys_get_shares ? sbp::partial() : of_key;
+    } else {
+      s.outputs[1] = of_sums;
+    }
+    c.add(std::move(s));
+  }
+
+  sbp::Sbp of_mask(const sbp::Sbp& of_query, int64_t dim) const {
+    const Dims& sizes = c.inputs[mask];
+    int64_t at = dim - 4 + static_cast<int64_t>(sizes.size());
+    if (at < 0 || sizes[at] != c.inputs[query][of_query.dim]) return sbp::broadcast();
+    return sbp::split(at, of_query.unit);
+  }
+};
+
+void sbp_attention(sbp::RuleContext& c) {
+  AttentionSplit split{c};
+  const Dims &q = c.inputs[split.query], &k = c.inputs[split.query + 1];
+  split.add(sbp::split(0), sbp::split(0), sbp::split(0), 0, false);
+  int64_t share = k[2] > 0 ? q[2] / k[2] : 1;  // heads of a group
+  split.add(sbp::split(2, share), sbp::split(2), sbp::split(1, share), 1, false);
+  if (!c.attrs<AttentionAttrs>().is_causal)
+    split.add(sbp::split(1), sbp::broadcast(), sbp::split(2), 2, true);
 }
 
 Cost attention_cost(const CostContext& c) {

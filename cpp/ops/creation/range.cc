@@ -29,22 +29,39 @@ void infer_repeat(InferContext& c) {
   c.output(DType::kInt64, {c.attrs<RepeatAttrs>().total});
 }
 
+void localize_range(ShardContext& c) {
+  c.attrs<RangeAttrs>().count = c.outputs[0][0];
+  c.attrs<RangeAttrs>().first = c.first_outputs[0][0];
+}
+
+void localize_linspace(ShardContext& c) {
+  c.attrs<LinspaceAttrs>().steps = c.outputs[0][0];
+  c.attrs<LinspaceAttrs>().first = c.first_outputs[0][0];
+  c.attrs<LinspaceAttrs>().whole = c.whole_outputs[0][0];
+}
+
+void sbp_line(sbp::RuleContext& c) { c.add({{}, {sbp::split(0)}}); }
+
 }  // namespace
 
 void define_range(OpRegistry& r) {
-  r.op("range_fill(int count, Scalar start, Scalar step, dtype dtype) -> Tensor", &RangeAttrs::count,
-       &RangeAttrs::start, &RangeAttrs::step, &RangeAttrs::dtype)
+  r.op("range_fill(int count, Scalar start, Scalar step, dtype dtype, int _first=0) -> Tensor",
+       &RangeAttrs::count, &RangeAttrs::start, &RangeAttrs::step, &RangeAttrs::dtype, &RangeAttrs::first)
       .doc("start, start + step, start + 2 step, ...")
       .infer(infer_range)
       .no_grad("it has no tensor inputs")
-      .sbp(sbp::broadcast_only)  // a shard would need a start of its own
+      .sbp(sbp_line)
+      .localize(localize_range)
       .cost(copy_cost);
-  r.op("linspace_fill(int steps, Scalar start, Scalar end, dtype dtype) -> Tensor", &LinspaceAttrs::steps,
-       &LinspaceAttrs::start, &LinspaceAttrs::end, &LinspaceAttrs::dtype)
+  r.op("linspace_fill(int steps, Scalar start, Scalar end, dtype dtype, int _first=0, int? _whole=None) -> "
+       "Tensor",
+       &LinspaceAttrs::steps, &LinspaceAttrs::start, &LinspaceAttrs::end, &LinspaceAttrs::dtype,
+       &LinspaceAttrs::first, &LinspaceAttrs::whole)
       .doc("Evenly spaced numbers from start to end, both included.")
       .infer(infer_linspace)
       .no_grad("it has no tensor inputs")
-      .sbp(sbp::broadcast_only)  // a shard would need ends of its own
+      .sbp(sbp_line)
+      .localize(localize_linspace)
       .cost(copy_cost);
   r.op("repeat_positions(Tensor repeats, int total) -> Tensor", &RepeatAttrs::total)
       .doc("Position i repeats[i] times; total is the sum of repeats.")

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "base/dtype.h"
 #include "base/scalar.h"
 
@@ -10,6 +12,7 @@ struct RangeAttrs {
   Scalar start;
   Scalar step;
   DType dtype;
+  int64_t first;  // the position of the first number, where this is a part
 };
 
 struct LinspaceAttrs {
@@ -17,6 +20,8 @@ struct LinspaceAttrs {
   Scalar start;
   Scalar end;
   DType dtype;
+  int64_t first;                 // the position of the first number, where this is a part
+  std::optional<int64_t> whole;  // the steps of the whole then
 };
 
 struct RepeatAttrs {

@@ -20,14 +20,14 @@ using wide_t =
     std::conditional_t<is_complex_type<T>, complex128, std::conditional_t<is_float_type<T>, double, int64_t>>;
 
 template <class T, class At>
-void fill(const Operand& out, At at) {
+void fill(const Operand& out, int64_t position, At at) {
   auto* to = out.as<stored_t<T>>();
   parallel_for(0, out.count(), kGrain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       if constexpr (is_complex_type<T>)
-        to[i] = T(at(i));
+        to[i] = T(at(position + i));
       else
-        to[i] = store<T>(at(i));
+        to[i] = store<T>(at(position + i));
     }
   });
 }
@@ -37,7 +37,7 @@ void range_kernel(KernelContext& k) {
   dispatch_all(k.out().dtype, "arange", [&]<class T>() {
     using W = wide_t<T>;
     W start = a.start.to<W>(), step = a.step.to<W>();
-    fill<T>(k.out(), [=](int64_t i) { return start + step * static_cast<W>(i); });
+    fill<T>(k.out(), a.first, [=](int64_t i) { return start + step * static_cast<W>(i); });
   });
 }
 
@@ -48,7 +48,7 @@ void linspace_kernel(KernelContext& k) {
     using W = std::conditional_t<is_complex_type<T>, complex128, double>;
     W start = a.start.to<W>(), end = a.end.to<W>();
     if constexpr (std::is_integral_v<T>) start = std::trunc(start), end = std::trunc(end);
-    int64_t steps = a.steps;
+    int64_t steps = a.whole.value_or(a.steps);
     W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
     if constexpr (is_half_type<T>) {  // rounded at each operation, as arithmetic on half numbers is
       auto rounded = [](double value) {
@@ -56,12 +56,12 @@ void linspace_kernel(KernelContext& k) {
       };
       start = rounded(start), end = rounded(end);
       step = rounded(rounded(end - start) / static_cast<double>(steps > 1 ? steps - 1 : 1));
-      return fill<T>(k.out(), [=](int64_t i) {
+      return fill<T>(k.out(), a.first, [=](int64_t i) {
         return i < steps / 2 || steps == 1 ? start + rounded(step * static_cast<double>(i))
                                            : end - rounded(step * static_cast<double>(steps - 1 - i));
       });
     }
-    fill<T>(k.out(), [=](int64_t i) {
+    fill<T>(k.out(), a.first, [=](int64_t i) {
       return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
                                          : end - step * static_cast<double>(steps - 1 - i);
     });

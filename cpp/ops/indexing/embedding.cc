@@ -28,7 +28,7 @@ void infer_lookup(InferContext& c) {
 void lookup_grad(GradContext& c) {
   const auto& a = c.attrs<EmbeddingAttrs>();
   c.set(0, op<"embedding_backward">(c.grad(), c.input(1), c.input_meta(0).sizes[0], a.padding_idx,
-                                    a.scale_grad_by_freq));
+                                    a.scale_grad_by_freq, a.first_row, a.whole_rows));
 }
 
 void infer_backward(InferContext& c) {
@@ -51,10 +51,11 @@ void backward_grad(GradContext& c) {
   if (a.scale_grad_by_freq) {
     IntList column = indices->sizes;
     column.push_back(1);
-    Value counts = op<"embedding_backward">(op<"full">(column, 1, dtype), indices, a.num_weights, -1, false);
+    Value counts = op<"embedding_backward">(op<"full">(column, 1, dtype), indices, a.num_weights, -1, false,
+                                            a.first_row, a.whole_rows);
     gradient = gradient / op<"maximum">(counts, op<"full">(IntList(), 1, dtype));
   }
-  c.set(0, op<"embedding_lookup">(gradient, indices));
+  c.set(0, op<"embedding_lookup">(gradient, indices, -1, false, a.first_row, a.whole_rows));
 }
 
 void infer_renorm(InferContext& c) {
@@ -62,16 +63,35 @@ void infer_renorm(InferContext& c) {
   infer_same(c);
 }
 
-// Rows of the table may be anywhere, so only its columns split; indices hand their dims on.
+// Indices hand their dims on. Where rows are split, a part gives zeros for those of others.
 void sbp_lookup(sbp::RuleContext& c) {
   int64_t rank = static_cast<int64_t>(c.inputs[1].size());
+  c.add({{sbp::split(0), sbp::broadcast()}, {sbp::partial()}});
   c.add({{sbp::split(1), sbp::broadcast()}, {sbp::split(rank)}});
   for (int64_t d = 0; d < rank; d++) c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
   c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
 }
 
+template <class A>
+void localize_rows(A& a, int64_t rows, int64_t first, int64_t whole) {
+  a.first_row = first;
+  a.whole_rows = whole;
+  a.padding_idx = a.padding_idx >= first && a.padding_idx < first + rows ? a.padding_idx - first : -1;
+}
+
+void localize_lookup(ShardContext& c) {
+  localize_rows(c.attrs<EmbeddingAttrs>(), c.inputs[0][0], c.first_inputs[0][0], c.whole_inputs[0][0]);
+}
+
+void localize_backward(ShardContext& c) {
+  auto& a = c.attrs<EmbeddingBackwardAttrs>();
+  a.num_weights = c.outputs[0][0];
+  localize_rows(a, a.num_weights, c.first_outputs[0][0], c.whole_outputs[0][0]);
+}
+
 void sbp_backward(sbp::RuleContext& c) {
   int64_t rank = static_cast<int64_t>(c.inputs[1].size());
+  c.add({{sbp::broadcast(), sbp::broadcast()}, {sbp::split(0)}});
   c.add({{sbp::split(rank), sbp::broadcast()}, {sbp::split(1)}});
   if (!c.attrs<EmbeddingBackwardAttrs>().scale_grad_by_freq)
     for (int64_t d = 0; d < rank; d++) c.add({{sbp::split(d), sbp::split(d)}, {sbp::partial()}});
@@ -81,23 +101,26 @@ void sbp_backward(sbp::RuleContext& c) {
 }  // namespace
 
 void define_embedding(OpRegistry& r) {
-  r.op("embedding_lookup(Tensor weight, Tensor input, int padding_idx=-1, bool scale_grad_by_freq=False) -> "
-       "Tensor",
-       &EmbeddingAttrs::padding_idx, &EmbeddingAttrs::scale_grad_by_freq)
+  r.op("embedding_lookup(Tensor weight, Tensor input, int padding_idx=-1, bool scale_grad_by_freq=False, "
+       "int _first_row=0, int _whole_rows=-1) -> Tensor",
+       &EmbeddingAttrs::padding_idx, &EmbeddingAttrs::scale_grad_by_freq, &EmbeddingAttrs::first_row,
+       &EmbeddingAttrs::whole_rows)
       .doc("The rows of weight that input names.")
       .infer(infer_lookup)
       .grad("input", lookup_grad)
       .sbp(sbp_lookup)
+      .localize(localize_lookup)
       .cost(copy_cost);
   r.op("embedding_backward(Tensor grad, Tensor input, int num_weights, int padding_idx, bool "
-       "scale_grad_by_freq) "
-       "-> Tensor",
+       "scale_grad_by_freq, int _first_row=0, int _whole_rows=-1) -> Tensor",
        &EmbeddingBackwardAttrs::num_weights, &EmbeddingBackwardAttrs::padding_idx,
-       &EmbeddingBackwardAttrs::scale_grad_by_freq)
+       &EmbeddingBackwardAttrs::scale_grad_by_freq, &EmbeddingBackwardAttrs::first_row,
+       &EmbeddingBackwardAttrs::whole_rows)
       .doc("The gradient of embedding_lookup for weight.")
       .infer(infer_backward)
       .grad("input", backward_grad)
       .sbp(sbp_backward)
+      .localize(localize_backward)
       .cost(copy_cost);
   r.op("embedding_renorm(Tensor weight, Tensor input, float max_norm, float norm_type=2.0) -> Tensor",
        &RenormAttrs::max_norm, &RenormAttrs::norm_type)

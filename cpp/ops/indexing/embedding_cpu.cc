@@ -16,14 +16,19 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements worth a thread
 
-// The indices as int64 in row-major order, checked.
-std::vector<int64_t> read_indices(const Operand& indices, int64_t rows) {
+// The indices as int64 in row-major order, checked; -1 for rows of other parts of the table.
+std::vector<int64_t> read_indices(const Operand& indices, int64_t rows, int64_t first_row = 0,
+                                  int64_t whole_rows = -1) {
+  int64_t whole = whole_rows < 0 ? rows : whole_rows;
   std::vector<int64_t> values(indices.count());
   Dims strides = contiguous_strides(*indices.sizes);
   copy_cast(Operand{values.data(), indices.sizes, &strides, DType::kInt64}, indices);
-  for (int64_t value : values)
-    TW_CHECK(value >= 0 && value < rows, kIndex, "embedding: index ", value,
-             " is out of bounds for a table of ", rows, " rows");
+  for (int64_t& value : values) {
+    TW_CHECK(value >= 0 && value < whole, kIndex, "embedding: index ", value,
+             " is out of bounds for a table of ", whole, " rows");
+    value -= first_row;
+    if (value < 0 || value >= rows) value = -1;
+  }
   return values;
 }
 
@@ -37,9 +42,10 @@ const char* dense(const Operand& x, std::vector<char>& memory) {
 }
 
 void lookup_kernel(KernelContext& k) {
+  const auto& a = k.attrs<EmbeddingAttrs>();
   const Operand& weight = k.in(0);
   int64_t width = weight.size(1), bytes = width * size_of(weight.dtype);
-  std::vector<int64_t> rows = read_indices(k.in(1), weight.size(0));
+  std::vector<int64_t> rows = read_indices(k.in(1), weight.size(0), a.first_row, a.whole_rows);
   std::vector<char> memory;
   bool whole_rows = weight.stride(1) == 1 || width <= 1;
   const char* table = whole_rows ? weight.as<char>() : dense(weight, memory);
@@ -47,8 +53,12 @@ void lookup_kernel(KernelContext& k) {
   char* out = k.out().as<char>();
   parallel_for(0, static_cast<int64_t>(rows.size()), kGrain / std::max<int64_t>(width, 1) + 1,
                [&](int64_t first, int64_t last) {
-                 for (int64_t i = first; i < last; i++)
-                   std::memcpy(out + i * bytes, table + rows[i] * pitch, bytes);
+                 for (int64_t i = first; i < last; i++) {
+                   if (rows[i] >= 0)
+                     std::memcpy(out + i * bytes, table + rows[i] * pitch, bytes);
+                   else
+                     std::memset(out + i * bytes, 0, bytes);
+                 }
                });
 }
 
@@ -60,7 +70,7 @@ void add_rows(const T* grad, const std::vector<int64_t>& rows, const std::vector
   parallel_for(0, width, std::max<int64_t>(8, kGrain / std::max<int64_t>(count, 1)),
                [&](int64_t first, int64_t last) {
                  for (int64_t i = 0; i < count; i++) {
-                   if (rows[i] == padding) continue;
+                   if (rows[i] == padding || rows[i] < 0) continue;
                    Acc* to = acc + rows[i] * width;
                    const T* from = grad + i * width;
                    if (counts.empty()) {
@@ -77,10 +87,11 @@ void backward_kernel(KernelContext& k) {
   const auto& a = k.attrs<EmbeddingBackwardAttrs>();
   const Operand &grad = k.in(0), &out = k.out();
   int64_t width = out.size(1);
-  std::vector<int64_t> rows = read_indices(k.in(1), a.num_weights), counts;
+  std::vector<int64_t> rows = read_indices(k.in(1), a.num_weights, a.first_row, a.whole_rows), counts;
   if (a.scale_grad_by_freq) {
     counts.resize(a.num_weights, 0);
-    for (int64_t row : rows) counts[row]++;
+    for (int64_t row : rows)
+      if (row >= 0) counts[row]++;
   }
   std::vector<char> memory;
   const char* source = dense(grad, memory);

@@ -35,9 +35,19 @@ void infer_gather(InferContext& c) {
 
 Value zeros_like(const Meta& meta) { return op<"full">(meta.sizes, 0, meta.dtype); }
 
+// Both at the places of this op, which may be those of a part.
+template <class A>
+Value gathered(const Value& x, const A& a, const Value& index) {
+  return op<"gather">(x, a.dim, index, false, a.first, a.whole);
+}
+template <class A>
+Value scattered(const Value& x, const A& a, const Value& index, const Arg& src, const char* reduce) {
+  return op<"scatter_elements">(x, a.dim, index, src, reduce, true, a.first, a.whole);
+}
+
 void gather_grad(GradContext& c) {
-  int64_t dim = c.attrs<GatherAttrs>().dim;
-  c.set(0, op<"scatter_elements">(zeros_like(c.input_meta(0)), dim, c.input(1), c.grad(), "sum"));
+  const auto& a = c.attrs<GatherAttrs>();
+  c.set(0, scattered(zeros_like(c.input_meta(0)), a, c.input(1), c.grad(), "sum"));
 }
 
 void infer_scatter(InferContext& c) {
@@ -55,8 +65,6 @@ void infer_scatter(InferContext& c) {
            "scatter: complex numbers have no order for ", a.reduce);
   c.output(x.dtype, x.sizes);
 }
-
-Value gathered(const Value& x, int64_t dim, const Value& index) { return op<"gather">(x, dim, index); }
 
 // The gradient of one element of src goes to its place alone, also where src is larger than the index.
 Value to_src(GradContext& c, const Value& gradient) {
@@ -77,7 +85,7 @@ Value to_src(GradContext& c, const Value& gradient) {
 
 void sum_grad(GradContext& c, const ScatterAttrs& a, const Value& input_grad) {
   if (c.needs(0)) c.set(0, input_grad);
-  if (c.needs(2)) c.set(2, to_src(c, gathered(c.grad(), a.dim, c.input(1))));
+  if (c.needs(2)) c.set(2, to_src(c, gathered(c.grad(), a, c.input(1))));
 }
 
 void mean_grad(GradContext& c, const ScatterAttrs& a) {
@@ -85,10 +93,10 @@ void mean_grad(GradContext& c, const ScatterAttrs& a) {
   Value index = c.input(1);
   Value counts = op<"full">(x.sizes, a.include_self ? 1 : 0, x.dtype);
   Value ones = op<"full">(index->sizes, 1, x.dtype);
-  counts = op<"scatter_elements">(counts, a.dim, index, ones, "sum");
+  counts = scattered(counts, a, index, ones, "sum");
   Value shared = c.grad() / op<"maximum">(counts, op<"full">(IntList(), 1, x.dtype));
-  if (c.needs(0)) c.set(0, a.include_self ? shared : op<"scatter_elements">(shared, a.dim, index, 0, "set"));
-  if (c.needs(2)) c.set(2, to_src(c, gathered(shared, a.dim, index)));
+  if (c.needs(0)) c.set(0, a.include_self ? shared : scattered(shared, a, index, 0, "set"));
+  if (c.needs(2)) c.set(2, to_src(c, gathered(shared, a, index)));
 }
 
 // The part of src that the index reaches.
@@ -106,12 +114,12 @@ void extreme_grad(GradContext& c, const ScatterAttrs& a) {
   Value index = c.input(1), result = c.output(), src = used_src(c);
   DType dtype = result->dtype;
   Value input_hit = op<"cast">(op<"eq">(c.input(0), result), dtype);
-  if (!a.include_self) input_hit = op<"scatter_elements">(input_hit, a.dim, index, 0, "set");
-  Value src_hit = op<"cast">(op<"eq">(src, gathered(result, a.dim, index)), dtype);
-  Value hits = op<"scatter_elements">(input_hit, a.dim, index, src_hit, "sum");
+  if (!a.include_self) input_hit = scattered(input_hit, a, index, 0, "set");
+  Value src_hit = op<"cast">(op<"eq">(src, gathered(result, a, index)), dtype);
+  Value hits = scattered(input_hit, a, index, src_hit, "sum");
   Value shared = c.grad() / hits;
   if (c.needs(0)) c.set(0, input_hit * shared);
-  if (c.needs(2)) c.set(2, to_src(c, src_hit * gathered(shared, a.dim, index)));
+  if (c.needs(2)) c.set(2, to_src(c, src_hit * gathered(shared, a, index)));
 }
 
 // The product of the other factors: the product over the factor, with a factor of 1 in its place where it is
@@ -119,21 +127,21 @@ void extreme_grad(GradContext& c, const ScatterAttrs& a) {
 // place give up that.
 void prod_grad(GradContext& c, const ScatterAttrs& a) {
   Value index = c.input(1), x = c.input(0), src = used_src(c);
-  if (!a.include_self) x = op<"scatter_elements">(x, a.dim, index, 1, "set");
+  if (!a.include_self) x = scattered(x, a, index, 1, "set");
   Value one = op<"full">(IntList(), 1, x->dtype), zero = op<"full">(IntList(), 0, x->dtype);
   if (c.needs(0)) {
     Value safe = op<"where">(op<"eq">(x, zero), one, x);
-    Value gradient = c.grad() * conj(op<"scatter_elements">(safe, a.dim, index, src, "prod") / safe);
-    c.set(0, a.include_self ? gradient : op<"scatter_elements">(gradient, a.dim, index, 0, "set"));
+    Value gradient = c.grad() * conj(scattered(safe, a, index, src, "prod") / safe);
+    c.set(0, a.include_self ? gradient : scattered(gradient, a, index, 0, "set"));
   }
   if (c.needs(2)) {
     Value is_zero = op<"eq">(src, zero), safe = op<"where">(is_zero, one, src);
-    Value zeros = op<"scatter_elements">(op<"full">(x->sizes, 0, x->dtype), a.dim, index,
-                                         op<"cast">(is_zero, x->dtype), "sum");
-    Value rest = op<"scatter_elements">(x, a.dim, index, safe, "prod");
-    rest = gathered(op<"where">(op<"eq">(zeros, one), rest, zero), a.dim, index);
-    Value others = op<"where">(is_zero, rest, gathered(c.output(), a.dim, index) / safe);
-    c.set(2, to_src(c, gathered(c.grad(), a.dim, index) * conj(others)));
+    Value zeros =
+        scattered(op<"full">(x->sizes, 0, x->dtype), a, index, op<"cast">(is_zero, x->dtype), "sum");
+    Value rest = scattered(x, a, index, safe, "prod");
+    rest = gathered(op<"where">(op<"eq">(zeros, one), rest, zero), a, index);
+    Value others = op<"where">(is_zero, rest, gathered(c.output(), a, index) / safe);
+    c.set(2, to_src(c, gathered(c.grad(), a, index) * conj(others)));
   }
 }
 
@@ -143,8 +151,7 @@ void scatter_grad(GradContext& c) {
   if (a.reduce == "prod") return prod_grad(c, a);
   if (a.reduce == "amax" || a.reduce == "amin") return extreme_grad(c, a);
   bool kept = a.reduce == "sum" && a.include_self;
-  sum_grad(c, a,
-           kept || !c.needs(0) ? c.grad() : op<"scatter_elements">(c.grad(), a.dim, c.input(1), 0, "set"));
+  sum_grad(c, a, kept || !c.needs(0) ? c.grad() : scattered(c.grad(), a, c.input(1), 0, "set"));
 }
 
 // A dim that input and index share may be split with both, where their cuts agree.
@@ -152,6 +159,8 @@ void sbp_gather(sbp::RuleContext& c) {
   int64_t rank = static_cast<int64_t>(c.inputs[0].size());
   if (rank == 0 || c.inputs[1].size() != c.inputs[0].size()) return;
   int64_t gathered_dim = wrap_dim(c.attrs<GatherAttrs>().dim, rank, "gather");
+  // Where the gathered dim is split, a part gives zeros for places of others.
+  c.add({{sbp::split(gathered_dim), sbp::broadcast()}, {sbp::partial()}});
   for (int64_t d = 0; d < rank; d++) {
     if (d == gathered_dim)
       c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
@@ -167,6 +176,7 @@ void sbp_scatter(sbp::RuleContext& c) {
   const auto& a = c.attrs<ScatterAttrs>();
   int64_t scattered = wrap_dim(a.dim, rank, "scatter");
   bool number = c.inputs[2].empty();
+  c.add({{sbp::split(scattered), sbp::broadcast(), sbp::broadcast()}, {sbp::split(scattered)}});
   for (int64_t d = 0; d < rank; d++) {
     bool even = c.inputs[0][d] == c.inputs[1][d] && (number || c.inputs[2][d] == c.inputs[1][d]);
     if (d != scattered && even)
@@ -176,24 +186,39 @@ void sbp_scatter(sbp::RuleContext& c) {
     c.add({{sbp::partial(), sbp::broadcast(), sbp::partial()}, {sbp::partial()}});
 }
 
+template <class A>
+void localize_places(ShardContext& c) {
+  auto& a = c.attrs<A>();
+  int64_t rank = static_cast<int64_t>(c.whole_inputs[0].size());
+  if (rank == 0) return;
+  int64_t dim = wrap_dim(a.dim, rank, "gather");
+  if (c.inputs[0][dim] == c.whole_inputs[0][dim]) return;
+  a.first = c.first_inputs[0][dim];
+  a.whole = c.whole_inputs[0][dim];
+}
+
 }  // namespace
 
 void define_gather(OpRegistry& r) {
-  r.op("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", &GatherAttrs::dim,
-       &GatherAttrs::sparse_grad)
+  r.op("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, int _first=0, int _whole=-1) "
+       "-> Tensor",
+       &GatherAttrs::dim, &GatherAttrs::sparse_grad, &GatherAttrs::first, &GatherAttrs::whole)
       .doc("The elements of input that index names along dim; the result has the shape of index.")
       .infer(infer_gather)
       .grad("index", gather_grad)
       .sbp(sbp_gather)
+      .localize(localize_places<GatherAttrs>)
       .cost(copy_cost)
       .expose(kFunction | kMethod);
   r.op("scatter_elements(Tensor input, int dim, Tensor index, Tensor src, str reduce=\"set\", "
-       "bool include_self=True) -> Tensor",
-       &ScatterAttrs::dim, &ScatterAttrs::reduce, &ScatterAttrs::include_self)
+       "bool include_self=True, int _first=0, int _whole=-1) -> Tensor",
+       &ScatterAttrs::dim, &ScatterAttrs::reduce, &ScatterAttrs::include_self, &ScatterAttrs::first,
+       &ScatterAttrs::whole)
       .doc("input with src written at, or reduced into, the places that index names along dim.")
       .infer(infer_scatter)
       .grad("input index src result", scatter_grad)
       .sbp(sbp_scatter)
+      .localize(localize_places<ScatterAttrs>)
       .cost(copy_cost);
 }
 

@@ -1,6 +1,7 @@
 // Work is cut by lines: one position of every dim but `dim`. Two lines never meet in the tensor that is
 // written, so the result has one order whatever the number of threads. Floor: index and elements read once,
 // the result written.
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -21,12 +22,16 @@ constexpr int64_t kColumns = 64;   // lines taken side by side where dim is not 
 struct Lines {
   const Operand *index, *indexed, *other;
   int64_t dim, length, size;  // length of the index's lines, size of the indexed tensor along dim
+  int64_t first, whole;       // the indexed tensor is what begins there in one of size `whole`
   int64_t columns = 1, column_dim = -1;
 
-  Lines(const Operand& index_, const Operand& indexed_, const Operand& other_, int64_t dim_)
-      : index(&index_), indexed(&indexed_), other(&other_), dim(dim_) {
+  template <class A>
+  Lines(const Operand& index_, const Operand& indexed_, const Operand& other_, const A& a, const char* op)
+      : index(&index_), indexed(&indexed_), other(&other_), dim(wrap_dim(a.dim, indexed_.rank(), op)) {
     length = index->rank() ? index->size(dim) : 1;
     size = indexed->rank() ? indexed->size(dim) : 1;
+    first = a.first;
+    whole = a.whole < 0 ? size : a.whole;
     for (int64_t d = index->rank() - 1; d >= 0 && column_dim < 0; d--)
       if (d != dim) column_dim = d;
     if (column_dim >= 0) columns = index->size(column_dim);
@@ -65,8 +70,10 @@ void for_lines(const Lines& l, Body body) {
   });
 }
 
-[[noreturn]] __attribute__((noinline)) void out_of_bounds(const char* op, int64_t value, const Lines& l) {
-  TW_FAIL(kIndex, op, ": index ", value, " is out of bounds for dim ", l.dim, " of size ", l.size);
+// Of an index that names no place of this part.
+__attribute__((noinline)) void check_elsewhere(const char* op, int64_t value, const Lines& l) {
+  TW_CHECK(value >= 0 && value < l.whole, kIndex, op, ": index ", value, " is out of bounds for dim ", l.dim,
+           " of size ", l.whole);
 }
 
 // visit(position in the indexed tensor, position in the other) for the elements of some lines; those of one
@@ -85,13 +92,16 @@ TW_INLINE void visit_lines(const Lines& l, const Offsets& at, int64_t lines, con
   along.indexed = 0;
   if (across.index > along.index) std::swap(along, across);
   const uint64_t size = static_cast<uint64_t>(l.size);
+  const int64_t first = l.first;
   for (int64_t i = 0; i < along.count; i++) {
     const Index* row = index + i * along.index;
     int64_t indexed = at.indexed + i * along.indexed, other = at.other + i * along.other;
     for (int64_t j = 0; j < across.count; j++) {
-      int64_t value = row[j * across.index];
-      if (static_cast<uint64_t>(value) >= size) [[unlikely]]
-        out_of_bounds(op, value, l);
+      int64_t value = row[j * across.index] - first;
+      if (static_cast<uint64_t>(value) >= size) [[unlikely]] {
+        check_elsewhere(op, value + first, l);
+        continue;
+      }
       visit(indexed + j * across.indexed + value * x_step, other + j * across.other);
     }
   }
@@ -109,8 +119,9 @@ void visit_all(const Lines& lines, const char* op, Visit visit) {
 
 void gather_kernel(KernelContext& k) {
   const Operand &x = k.in(0), &index = k.in(1);
-  int64_t dim = wrap_dim(k.attrs<GatherAttrs>().dim, x.rank(), k.op);
-  Lines lines(index, x, k.out(), dim);
+  const auto& a = k.attrs<GatherAttrs>();
+  Lines lines(index, x, k.out(), a, k.op);
+  if (a.whole >= 0) std::memset(k.out().data, 0, k.out().count() * size_of(k.out().dtype));
   dispatch_bytes(x.dtype, [&]<class T>() {
     const T* from = x.as<const T>();
     T* to = k.out().as<T>();
@@ -137,12 +148,11 @@ compute_t<T> highest() {
 
 // Divides sums by how many went into each; whole numbers round down.
 template <class T>
-void divide_by_counts(const Lines& lines, stored_t<T>* out, bool include_self, const char* op) {
+void divide_by_counts(const Lines& lines, stored_t<T>* out, const ScatterAttrs& a, const char* op) {
   Dims sizes = *lines.indexed->sizes, strides = contiguous_strides(sizes);
-  std::vector<int64_t> counts(numel(sizes), include_self ? 1 : 0);
+  std::vector<int64_t> counts(numel(sizes), a.include_self ? 1 : 0);
   Operand dense{counts.data(), &sizes, &strides, DType::kInt64};
-  visit_all(Lines(*lines.index, dense, *lines.other, lines.dim), op,
-            [&](int64_t at, int64_t) { counts[at]++; });
+  visit_all(Lines(*lines.index, dense, *lines.other, a, op), op, [&](int64_t at, int64_t) { counts[at]++; });
   Dims at(sizes.size(), 0);
   int64_t offset = 0;
   for (int64_t count : counts) {
@@ -183,7 +193,7 @@ void reduce_into(const Lines& lines, const ScatterAttrs& a, const char* op) {
   if (a.reduce == "sum" || a.reduce == "mean") {
     start(C(0));
     reduce([](C x, C y) { return x + y; });
-    if (a.reduce == "mean") divide_by_counts<T>(lines, out, a.include_self, op);
+    if (a.reduce == "mean") divide_by_counts<T>(lines, out, a, op);
     return;
   }
   if constexpr (!is_complex_type<T>) {
@@ -197,7 +207,6 @@ void reduce_into(const Lines& lines, const ScatterAttrs& a, const char* op) {
 void scatter_kernel(KernelContext& k) {
   const auto& a = k.attrs<ScatterAttrs>();
   const Operand &x = k.in(0), &index = k.in(1), &out = k.out();
-  int64_t dim = wrap_dim(a.dim, x.rank(), k.op);
   if (out.data != x.data) copy_cast(out, x);
   alignas(16) char number[16];
   Dims none;
@@ -207,7 +216,7 @@ void scatter_kernel(KernelContext& k) {
     copy_cast(converted, src);
     src = converted;
   }
-  Lines lines(index, out, src, dim);
+  Lines lines(index, out, src, a, "scatter");
   if (a.reduce != "set")
     return dispatch_all(out.dtype, "scatter", [&]<class T>() { reduce_into<T>(lines, a, "scatter"); });
   dispatch_bytes(out.dtype, [&]<class T>() {

@@ -72,10 +72,13 @@ void infer_triangle(InferContext& c) {
 void tril_grad(GradContext& c) { c.set(0, op<"tril">(c.grad(), c.attrs<TriangleAttrs>().diagonal)); }
 void triu_grad(GradContext& c) { c.set(0, op<"triu">(c.grad(), c.attrs<TriangleAttrs>().diagonal)); }
 
-void sbp_triangle(sbp::RuleContext& c) {
-  std::vector<bool> moved(c.inputs[0].size());
-  moved[moved.size() - 1] = moved[moved.size() - 2] = true;
-  add_unmoved(c, moved);
+void sbp_triangle(sbp::RuleContext& c) { add_unmoved(c, std::vector<bool>(c.inputs[0].size())); }
+
+// The diagonal as counted from the part's first row and column.
+void localize_triangle(ShardContext& c) {
+  const Dims& first = c.first_outputs[0];
+  size_t rank = first.size();
+  c.attrs<TriangleAttrs>().diagonal += first[rank - 2] - first[rank - 1];
 }
 
 }  // namespace
@@ -102,6 +105,7 @@ void define_flip(OpRegistry& r) {
       .infer(infer_triangle)
       .grad("", tril_grad)
       .sbp(sbp_triangle)
+      .localize(localize_triangle)
       .cost(copy_cost)
       .expose(kFunction | kMethod | kInplace);
   r.op("triu(Tensor input, int diagonal=0) -> Tensor", &TriangleAttrs::diagonal)
@@ -109,6 +113,7 @@ void define_flip(OpRegistry& r) {
       .infer(infer_triangle)
       .grad("", triu_grad)
       .sbp(sbp_triangle)
+      .localize(localize_triangle)
       .cost(copy_cost)
       .expose(kFunction | kMethod | kInplace);
 }

@@ -76,6 +76,7 @@ void backward_grad(GradContext& c) {
 
 // Channels are independent.
 void sbp_channels(sbp::RuleContext& c) {
+  add_affine_pending(c, c.outputs.size() == 3);
   sbp::Signature signature = c.all_broadcast();
   for (size_t i = 0; i < c.inputs.size(); i++)
     if (c.present[i]) signature.inputs[i] = sbp::split(c.inputs[i].size() > 1 ? 1 : 0);

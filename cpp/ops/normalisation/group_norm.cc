@@ -84,6 +84,7 @@ void sbp_samples(sbp::RuleContext& c) {
                            : backward && i > 0     ? sbp::partial()
                                                    : sbp::broadcast();
   c.add(std::move(signature));
+  add_affine_pending(c, backward);
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ void backward_grad(GradContext& c) {
   if (c.needs(2) && out.weight) c.set(2, op<"reshape">(out.weight, a.normalized_shape));
 }
 
-// Splits of the leading dims.
+// Splits of the leading dims; linear in weight and bias, and in the gradient.
 template <class A>
 void sbp_leading(sbp::RuleContext& c) {
   bool backward = c.outputs.size() == 3 && c.inputs.size() == 5;
@@ -112,6 +112,7 @@ void sbp_leading(sbp::RuleContext& c) {
     if (backward && c.outputs[0].size() != x.size()) signature.outputs[0] = sbp::broadcast();
     c.add(std::move(signature));
   }
+  add_affine_pending(c, backward);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ inline int64_t check_planes(const ir::InferContext& c, size_t list_size) {
   int64_t dims = c.in(0).rank() - 2;
   TW_CHECK(dims >= 1 && dims <= 3 && list_size == static_cast<size_t>(dims), kRuntime, c.op,
            ": an input [N, C, ...] of ", list_size, " spatial dims is wanted, got shape ", c.in(0).sizes);
-  for (int64_t dim = 1; dim < c.in(0).rank(); dim++)
-    TW_CHECK(c.in(0).size(dim) > 0, kRuntime, c.op,
-             ": sizes above 0 are wanted but for the batch, got shape ", c.in(0).sizes);
+  for (int64_t dim = 2; dim < c.in(0).rank(); dim++)
+    TW_CHECK(c.in(0).size(dim) > 0, kRuntime, c.op, ": spatial sizes above 0 are wanted, got shape ",
+             c.in(0).sizes);
   TW_CHECK(!is_bool(c.in(0).dtype) && !is_complex(c.in(0).dtype), kNotImplemented, c.op, ": dtype ",
            c.in(0).dtype, " is not supported");
   return dims;

@@ -9,6 +9,7 @@
 #include "ops/random/distribution.h"
 
 #include "ops/pointwise/rules.h"
+#include "ops/random_rules.h"
 
 namespace tw::ops {
 
@@ -16,15 +17,21 @@ using namespace ir;
 
 namespace {
 
+template <class A>
+void infer_elements(InferContext& c) {
+  check_part(c.attrs<A>().part, c.in(0).sizes, c.op);
+  infer_same(c);
+}
+
 void infer_random(InferContext& c) {
   TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, c.op, ": a floating dtype is wanted, got ",
            c.in(0).dtype);
-  infer_same(c);
+  infer_elements<DistributionAttrs>(c);
 }
 // Complex numbers are drawn as pairs of real ones.
 void infer_parts(InferContext& c) {
   if (is_complex(c.in(0).dtype))
-    infer_same(c);
+    infer_elements<DistributionAttrs>(c);
   else
     infer_random(c);
 }
@@ -58,7 +65,7 @@ void infer_geometric(InferContext& c) {
   TW_CHECK(p > 0 && p < 1, kRuntime, "geometric: p must be in (0, 1), got ", p);
   TW_CHECK(!is_complex(c.in(0).dtype) && !is_bool(c.in(0).dtype), kNotImplemented,
            "geometric: an integer or floating dtype is wanted, got ", c.in(0).dtype);
-  infer_same(c);
+  infer_elements<DistributionAttrs>(c);
 }
 void infer_integers(InferContext& c) {
   const auto& a = c.attrs<IntegerAttrs>();
@@ -66,7 +73,7 @@ void infer_integers(InferContext& c) {
            " and ", a.high);
   TW_CHECK(!is_complex(c.in(0).dtype), kNotImplemented, "random: a real dtype is wanted, got ",
            c.in(0).dtype);
-  infer_same(c);
+  infer_elements<IntegerAttrs>(c);
 }
 void infer_permutation(InferContext& c) {
   int64_t n = c.attrs<PermutationAttrs>().n;
@@ -85,53 +92,69 @@ void infer_multinomial(InferContext& c) {
            a.num_samples, " of ", weights.size(-1), " without replacement");
   Dims sizes = weights.sizes;
   sizes[sizes.size() - 1] = a.num_samples;
+  check_part(a.part, sizes, c.op);
   c.output(DType::kInt64, sizes);
 }
 
-// Shards would need the place of their elements in the whole: all draw everything.
+// Rows are drawn one by one.
+void sbp_multinomial(sbp::RuleContext& c) {
+  if (c.inputs[0].size() == 2) c.add({{sbp::split(0)}, {sbp::split(0)}});
+}
+
+OpBuilder finish(OpBuilder builder, const char* doc, InferFn infer, unsigned exposure) {
+  return builder.doc(doc).infer(infer).cost(pointwise_cost<30>).expose(exposure);
+}
+
+// Elements are drawn one by one.
 template <class A>
-OpBuilder finish(OpBuilder builder, PhiloxKey A::* key, const char* doc, InferFn infer, unsigned exposure) {
-  return builder.doc(doc)
-      .infer(infer)
-      .random(key)
-      .sbp(sbp::broadcast_only)
-      .cost(pointwise_cost<30>)
-      .expose(exposure);
+OpBuilder finish_elements(OpBuilder builder, const char* doc, InferFn infer, unsigned exposure = kInplace) {
+  return finish(builder, doc, infer, exposure)
+      .random(&A::key)
+      .grad("", zero_grad)
+      .sbp(sbp::elementwise)
+      .localize(draws_output_part<&A::part>)
+      .order(ResultOrder::kRowMajor);
 }
 
 }  // namespace
 
 void define_distribution(OpRegistry& r) {
   using A = DistributionAttrs;
-  finish(r.op("uniform(Tensor input, float from=0.0, float to=1.0) -> Tensor", &A::a, &A::b), &A::key,
-         "Numbers spread evenly over [from, to).", infer_uniform, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("normal(Tensor input, float mean=0.0, float std=1.0) -> Tensor", &A::a, &A::b), &A::key,
-         "Normally distributed numbers.", infer_normal, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("log_normal(Tensor input, float mean=1.0, float std=2.0) -> Tensor", &A::a, &A::b), &A::key,
-         "Exponentials of normally distributed numbers.", infer_log_normal, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("exponential(Tensor input, float lambd=1.0) -> Tensor", &A::a), &A::key,
-         "Exponentially distributed numbers of rate lambd.", infer_exponential, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("cauchy(Tensor input, float median=0.0, float sigma=1.0) -> Tensor", &A::a, &A::b), &A::key,
-         "Numbers of the Cauchy distribution.", infer_cauchy, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("geometric(Tensor input, float p) -> Tensor", &A::a), &A::key,
-         "How many trials of probability p it takes to succeed.", infer_geometric, kInplace)
-      .grad("", zero_grad);
-  finish(r.op("random_integers(Tensor input, int low, int high) -> Tensor", &IntegerAttrs::low,
-              &IntegerAttrs::high),
-         &IntegerAttrs::key, "Whole numbers spread evenly over [low, high).", infer_integers, kHidden)
-      .grad("", zero_grad);
-  finish(r.op("random_permutation(int n) -> Tensor", &PermutationAttrs::n), &PermutationAttrs::key,
+  finish_elements<A>(r.op("uniform(Tensor input, float from=0.0, float to=1.0, float[] _part=[]) -> Tensor",
+                          &A::a, &A::b, &A::part),
+                     "Numbers spread evenly over [from, to).", infer_uniform);
+  finish_elements<A>(r.op("normal(Tensor input, float mean=0.0, float std=1.0, float[] _part=[]) -> Tensor",
+                          &A::a, &A::b, &A::part),
+                     "Normally distributed numbers.", infer_normal);
+  finish_elements<A>(
+      r.op("log_normal(Tensor input, float mean=1.0, float std=2.0, float[] _part=[]) -> Tensor", &A::a,
+           &A::b, &A::part),
+      "Exponentials of normally distributed numbers.", infer_log_normal);
+  finish_elements<A>(
+      r.op("exponential(Tensor input, float lambd=1.0, float[] _part=[]) -> Tensor", &A::a, &A::part),
+      "Exponentially distributed numbers of rate lambd.", infer_exponential);
+  finish_elements<A>(
+      r.op("cauchy(Tensor input, float median=0.0, float sigma=1.0, float[] _part=[]) -> Tensor", &A::a,
+           &A::b, &A::part),
+      "Numbers of the Cauchy distribution.", infer_cauchy);
+  finish_elements<A>(r.op("geometric(Tensor input, float p, float[] _part=[]) -> Tensor", &A::a, &A::part),
+                     "How many trials of probability p it takes to succeed.", infer_geometric);
+  finish_elements<IntegerAttrs>(
+      r.op("random_integers(Tensor input, int low, int high, float[] _part=[]) -> Tensor", &IntegerAttrs::low,
+           &IntegerAttrs::high, &IntegerAttrs::part),
+      "Whole numbers spread evenly over [low, high).", infer_integers, kHidden);
+  finish(r.op("random_permutation(int n) -> Tensor", &PermutationAttrs::n),
          "The numbers 0 to n - 1 in random order.", infer_permutation, kHidden)
+      .random(&PermutationAttrs::key)
+      .sbp(sbp::broadcast_only)  // one sequence of swaps
       .no_grad("it has no tensor inputs");
-  finish(r.op("multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor",
-              &MultinomialAttrs::num_samples, &MultinomialAttrs::replacement),
-         &MultinomialAttrs::key, "Indices drawn from rows of weights.", infer_multinomial,
-         kFunction | kMethod)
+  finish(
+      r.op("multinomial(Tensor input, int num_samples, bool replacement=False, float[] _part=[]) -> Tensor",
+           &MultinomialAttrs::num_samples, &MultinomialAttrs::replacement, &MultinomialAttrs::part),
+      "Indices drawn from rows of weights.", infer_multinomial, kFunction | kMethod)
+      .random(&MultinomialAttrs::key)
+      .sbp(sbp_multinomial)
+      .localize(draws_output_part<&MultinomialAttrs::part>)
       .no_grad("indices have no gradient");
 }
 

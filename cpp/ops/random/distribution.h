@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/philox.h"
+#include "ops/random_part.h"
 
 namespace tw::ops {
 
@@ -10,11 +11,13 @@ namespace tw::ops {
 struct DistributionAttrs {
   double a = 0, b = 0;
   PhiloxKey key;
+  RandomPart part;
 };
 
 struct IntegerAttrs {
   int64_t low = 0, high = 0;  // high is not drawn
   PhiloxKey key;
+  RandomPart part;
 };
 
 struct PermutationAttrs {
@@ -26,6 +29,7 @@ struct MultinomialAttrs {
   int64_t num_samples = 0;
   bool replacement = false;
   PhiloxKey key;
+  RandomPart part;
 };
 
 }  // namespace tw::ops

@@ -49,47 +49,52 @@ TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, i
   }
 }
 
-// An operand as it is or, where it is complex, its parts in a last dim of 2.
+// An operand as it is or, where it is complex, its real and imaginary parts in a last dim of 2.
 class RealParts {
  public:
-  explicit RealParts(const Operand& x) : operand_(x) {
+  RealParts(const Operand& x, const RandomPart& part) : operand_(x), part_(part) {
     if (!is_complex(x.dtype)) return;
     sizes_ = *x.sizes;
     for (int64_t stride : *x.strides) strides_.push_back(2 * stride);
     sizes_.push_back(2);
     strides_.push_back(1);
     operand_ = {x.data, &sizes_, &strides_, real_of(x.dtype)};
+    if (part.empty()) return;
+    part_.insert(part_.begin() + x.rank(), 0);
+    part_.push_back(2);
   }
   RealParts(const RealParts&) = delete;
   RealParts& operator=(const RealParts&) = delete;
   const Operand& operand() const { return operand_; }
+  const RandomPart& part() const { return part_; }
 
  private:
   Dims sizes_, strides_;
   Operand operand_;
+  RandomPart part_;
 };
 
 // out = f(u) for uniforms u of type C.
 template <class C, class T, class F>
-void fill_uniforms(const Operand& out, PhiloxKey key, F f) {
-  random_fill(out, key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+void fill_uniforms(const Operand& out, PhiloxKey key, const RandomPart& part, F f) {
+  random_fill(out, key, part, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
     transform<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
   });
 }
 template <class C, class T, class F>
-void fill_normals(const Operand& out, PhiloxKey key, F f) {
-  random_fill(out, key, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
+void fill_normals(const Operand& out, PhiloxKey key, const RandomPart& part, F f) {
+  random_fill(out, key, part, kWordsEach<C>, [&](const uint32_t* words, int64_t n, void* values) {
     transform_pairs<C, T>(words, n, static_cast<stored_t<T>*>(values), f);
   });
 }
 
 void uniform_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
-  RealParts out(k.out());
+  RealParts out(k.out(), a.part);
   dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C from = C(a.a), width = C(a.b - a.a), to = C(a.b);
-    fill_uniforms<C, T>(out.operand(), a.key, [=](C u) {
+    fill_uniforms<C, T>(out.operand(), a.key, out.part(), [=](C u) {
       C x = from + u * width;
       // Rounding, in the dtype of the result too, must not reach the open end.
       return static_cast<C>(store<T>(x)) >= to ? from : x;
@@ -99,11 +104,11 @@ void uniform_kernel(KernelContext& k) {
 
 void normal_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
-  RealParts out(k.out());
+  RealParts out(k.out(), a.part);
   dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C mean = C(a.a), std = C(is_complex(k.out().dtype) ? a.b * std::sqrt(0.5) : a.b);
-    fill_normals<C, T>(out.operand(), a.key, [=](C z) { return mean + std * z; });
+    fill_normals<C, T>(out.operand(), a.key, out.part(), [=](C z) { return mean + std * z; });
   });
 }
 
@@ -112,7 +117,7 @@ void log_normal_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C mean = C(a.a), std = C(a.b);
-    fill_normals<C, T>(k.out(), a.key, [=](C z) { return math::exp(mean + std * z); });
+    fill_normals<C, T>(k.out(), a.key, a.part, [=](C z) { return math::exp(mean + std * z); });
   });
 }
 
@@ -121,7 +126,7 @@ void exponential_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C scale = C(-1 / a.a);
-    fill_uniforms<C, T>(k.out(), a.key, [=](C u) { return scale * math::log1p(-u); });
+    fill_uniforms<C, T>(k.out(), a.key, a.part, [=](C u) { return scale * math::log1p(-u); });
   });
 }
 
@@ -130,7 +135,7 @@ void cauchy_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     C median = C(a.a), sigma = C(a.b);
-    fill_uniforms<C, T>(k.out(), a.key,
+    fill_uniforms<C, T>(k.out(), a.key, a.part,
                         [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
   });
 }
@@ -139,7 +144,7 @@ void geometric_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
   double scale = 1 / std::log1p(-a.a);
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
-    fill_uniforms<double, T>(k.out(), a.key, [=](double u) {
+    fill_uniforms<double, T>(k.out(), a.key, a.part, [=](double u) {
       double trials = std::ceil(math::log1p(-u) * scale);
       return trials < 1 ? 1.0 : trials;
     });
@@ -152,7 +157,7 @@ void integers_kernel(KernelContext& k) {
   auto range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
   int64_t low = a.low;
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
-    random_fill(k.out(), a.key, 2, [&](const uint32_t* words, int64_t n, void* values) {
+    random_fill(k.out(), a.key, a.part, 2, [&](const uint32_t* words, int64_t n, void* values) {
       auto* out = static_cast<stored_t<T>*>(values);
       for (int64_t i = 0; i < n; i++) {
         uint64_t bits = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
@@ -242,6 +247,7 @@ void multinomial_kernel(KernelContext& k) {
   // Every row has a stretch of the stream of its own.
   int64_t words = 2 * std::max(n, a.num_samples) + kRandomWords;
   uint64_t blocks = static_cast<uint64_t>(words) / 4 + 1;
+  int64_t first_row = a.part.empty() ? 0 : first_index(a.part, 0);
   std::atomic<bool> bad = false;
   dispatch_float(in.dtype, k.op, [&]<class T>() {
     parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1)),
@@ -250,7 +256,7 @@ void multinomial_kernel(KernelContext& k) {
                    for (int64_t row = first; row < last; row++) {
                      for (int64_t i = 0; i < n; i++)
                        weights[i] = static_cast<double>(load<T>(in.as<T>()[row * row_step + i * step]));
-                     WordStream stream(a.key, static_cast<uint64_t>(row) * blocks);
+                     WordStream stream(a.key, static_cast<uint64_t>(first_row + row) * blocks);
                      if (!draw_row(a, stream, weights, k.out().as<int64_t>() + row * a.num_samples))
                        bad = true;
                    }

@@ -4,6 +4,7 @@
 #include "ops/random/dropout.h"
 
 #include "ops/pointwise/rules.h"
+#include "ops/random_rules.h"
 
 namespace tw::ops {
 
@@ -16,6 +17,7 @@ void infer_dropout(InferContext& c) {
   TW_CHECK(p >= 0 && p <= 1, kValue, "dropout: p must be in [0, 1], got ", p);
   TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, "dropout: a floating dtype is wanted, got ",
            c.in(0).dtype);
+  check_part(c.attrs<DropoutAttrs>().part, c.in(0).sizes, c.op);
   infer_same(c);
   c.output(DType::kBool, c.in(0).sizes);
 }
@@ -32,13 +34,14 @@ void dropout_backward_grad(GradContext& c) {
 }  // namespace
 
 void define_dropout(OpRegistry& r) {
-  r.op("dropout_of(Tensor input, float p=0.5) -> (Tensor result, Tensor mask)", &DropoutAttrs::p)
+  r.op("dropout_of(Tensor input, float p=0.5, float[] _part=[]) -> (Tensor result, Tensor mask)",
+       &DropoutAttrs::p, &DropoutAttrs::part)
       .doc("input with elements zeroed with probability p, the others divided by 1 - p; and which were kept.")
       .infer(infer_dropout)
       .random(&DropoutAttrs::key)
       .grad("mask", dropout_grad)
-      .sbp(sbp::broadcast_only)
-      .order(ResultOrder::kLikeInputs)
+      .sbp(sbp::elementwise)
+      .localize(draws_output_part<&DropoutAttrs::part>)
       .cost(pointwise_cost<20>)
       .visible(1);
   r.op("dropout_backward(Tensor grad, Tensor mask, float scale) -> Tensor", &DropoutBackwardAttrs::scale)

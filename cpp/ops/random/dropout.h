@@ -1,12 +1,14 @@
 #pragma once
 
 #include "base/philox.h"
+#include "ops/random_part.h"
 
 namespace tw::ops {
 
 struct DropoutAttrs {
   double p = 0.5;
   PhiloxKey key;
+  RandomPart part;
 };
 
 struct DropoutBackwardAttrs {

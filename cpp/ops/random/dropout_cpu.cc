@@ -39,25 +39,19 @@ void dropout_kernel(KernelContext& k) {
       nullary_loop<T>(out, [] { return C(0); });
       return nullary_loop<bool>(kept, [] { return false; });
     }
-    int64_t count = out.count();
-    parallel_for(0, (count + kRandomWords - 1) / kRandomWords, 32, [&](int64_t first, int64_t last) {
-      uint32_t words[kRandomWords];
-      T buffer[kRandomWords];
-      uint8_t mask[kRandomWords];
-      for (int64_t chunk = first; chunk < last; chunk++) {
-        int64_t start = chunk * kRandomWords, n = std::min(count - start, kRandomWords);
-        random_words(a.key, static_cast<uint64_t>(start) / 4, words);
-        const T* x = static_cast<const T*>(read_chunk(in, start, n, buffer));
-        if (out.contiguous()) {
-          drop<T, C>(words, n, threshold, static_cast<C>(scale), x, out.as<T>() + start,
-                     kept.as<uint8_t>() + start);
-          continue;
-        }
-        drop<T, C>(words, n, threshold, static_cast<C>(scale), x, buffer, mask);
-        write_chunk(out, start, n, buffer);
-        write_chunk(kept, start, n, mask);
-      }
-    });
+    random_chunks(*out.sizes, a.key, a.part, 1,
+                  [&](const uint32_t* words, int64_t start, int64_t n, int64_t before) {
+                    T buffer[kRandomWords];
+                    uint8_t mask[kRandomWords];
+                    const T* x = static_cast<const T*>(read_chunk(in, start, n, buffer));
+                    words += before;
+                    if (out.contiguous())
+                      return drop<T, C>(words, n, threshold, static_cast<C>(scale), x, out.as<T>() + start,
+                                        kept.as<uint8_t>() + start);
+                    drop<T, C>(words, n, threshold, static_cast<C>(scale), x, buffer, mask);
+                    write_chunk(out, start, n, buffer);
+                    write_chunk(kept, start, n, mask);
+                  });
   });
 }
 

@@ -197,12 +197,13 @@ void ParsedCall::assign_keyword(PyObject* name, PyObject* value) {
   size_t found = params.size();
   for (size_t i = 0; i < params.size(); i++)
     if (info_.names[i] == name) found = i;
+  if (found < params.size() && params[found].name[0] == '_') found = params.size();  // hidden
   if (found == params.size()) {
     const char* text = PyUnicode_AsUTF8(name);
     if (!text) throw PythonError();
     for (size_t i = 0; i < params.size(); i++) {
       const char* other = alternative_name(params[i].name);
-      if (params[i].name == text || (other && std::string_view(other) == text)) found = i;
+      if ((params[i].name == text && text[0] != '_') || (other && std::string_view(other) == text)) found = i;
     }
     if (found == params.size()) {
       if (std::string_view(text) == "out") {

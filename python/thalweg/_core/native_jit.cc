@@ -134,6 +134,8 @@ void bind_jit(pb::module_& m) {
       .def("name_variable", [](eager::Tracer& tracer, size_t i,
                                const std::string& name) { tracer.graph().variables[i].name = name; })
       .def_property_readonly("variables", &eager::Tracer::variables)
+      .def_property_readonly("constants", &eager::Tracer::constants)
+      .def("graph_text", [](eager::Tracer& tracer) { return ir::print_graph(tracer.graph()); })
       .def("node_count", [](eager::Tracer& tracer) { return tracer.graph().nodes.size(); })
       .def_property_readonly("draws", &eager::Tracer::draws)
       .def("begin_again", &eager::Tracer::begin_again)

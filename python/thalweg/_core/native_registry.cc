@@ -31,6 +31,7 @@ pybind11::dict describe(const ir::OpDef& def) {
   d["differentiable"] = def.grad != nullptr || def.expand != nullptr;
   d["no_grad_reason"] = def.no_grad_reason;
   d["has_sbp"] = def.sbp_rule != nullptr || def.expand != nullptr;
+  d["localized"] = def.localize != nullptr;
   d["has_cost"] = def.cost != nullptr || def.expand != nullptr;
   d["has_infer"] = def.infer != nullptr || def.expand != nullptr;
   pybind11::list kernels;

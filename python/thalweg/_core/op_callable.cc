@@ -217,33 +217,55 @@ Dims to_dims(PyObject* sequence) {
   return dims;
 }
 
-// op.on_shard(tensors, sizes, args...): what one device runs of op(args...) in a signature. `tensors` are its
-// parts of the inputs (a list, flattened; None where `args` has none or a number), `sizes` those of its
-// outputs.
+std::vector<Dims> to_dims_list(PyObject* list) {
+  TW_CHECK(PyList_Check(list), kType, "on_shard: a list of lists of sizes or places is wanted");
+  std::vector<Dims> result;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) result.push_back(to_dims(PyList_GET_ITEM(list, i)));
+  return result;
+}
+
+// op.on_shard(tensors, firsts, sizes, output_firsts, args...): what one device runs of op(args...) in a
+// signature; all outputs, the hidden ones too. `tensors` are its parts of the inputs (flattened; None where
+// `args` has none or a number), `firsts` where these begin in the whole; `sizes` and `output_firsts` say the
+// same of its outputs. All three are None where the tensors are the whole.
 PyObject* op_on_shard(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names) {
+  constexpr Py_ssize_t kOwn = 4;
   auto& op = *reinterpret_cast<OpObject*>(self);
   try {
     const ir::OpDef& def = *op.info->def;
-    TW_CHECK(count >= 2 && PyList_Check(args[0]) && PyList_Check(args[1]), kType, def.name(),
-             ": on_shard takes a list of tensors, a list of sizes, and the op's arguments");
+    TW_CHECK(count >= kOwn && PyList_Check(args[0]), kType, def.name(),
+             ": on_shard takes a list of tensors, three of places and sizes, and the op's arguments");
     ParsedCall call(*op.info);
-    call.parse(args + 2, count - 2, keyword_names);
+    call.parse(args + kOwn, count - kOwn, keyword_names);
     SmallVector<ir::Value, 4> inputs(call.inputs().begin(), call.inputs().end());
     TW_CHECK(PyList_GET_SIZE(args[0]) == static_cast<Py_ssize_t>(inputs.size()), kValue, def.name(),
              ": on_shard: ", inputs.size(), " tensors are wanted, got ", PyList_GET_SIZE(args[0]));
     ir::ShardContext shard;
     for (size_t i = 0; i < inputs.size(); i++) {
+      shard.whole_inputs.push_back(inputs[i] ? inputs[i]->sizes : Dims());
       PyObject* tensor = PyList_GET_ITEM(args[0], static_cast<Py_ssize_t>(i));
       if (is_tensor(tensor)) inputs[i] = handle_of(tensor);
       shard.inputs.push_back(inputs[i] ? inputs[i]->sizes : Dims());
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]); i++)
-      shard.outputs.push_back(to_dims(PyList_GET_ITEM(args[1], i)));
-    shard.attributes = call.attrs();
-    if (def.localize) def.localize(shard);
+    if (def.localize && args[2] != Py_None) {
+      ir::InferContext whole;
+      eager::infer(def, call.inputs(), call.starts(), call.attrs(), whole);
+      for (const ir::Meta& meta : whole.outputs) shard.whole_outputs.push_back(meta.sizes);
+      shard.first_inputs = to_dims_list(args[1]);
+      shard.outputs = to_dims_list(args[2]);
+      shard.first_outputs = to_dims_list(args[3]);
+      shard.attributes = call.attrs();
+      def.localize(shard);
+    }
     ir::Values outputs;
     eager::dispatch(def, {inputs.data(), inputs.size()}, call.starts(), call.attrs(), &outputs);
-    return wrap_outputs(op, outputs);
+    PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
+    for (size_t i = 0; result && i < outputs.size(); i++) {
+      PyObject* output = outputs[i] ? api().wrap(eager::as_tensor(outputs[i])) : Py_NewRef(Py_None);
+      if (!output) Py_CLEAR(result);
+      if (result) PyTuple_SET_ITEM(result, static_cast<Py_ssize_t>(i), output);
+    }
+    return result;
   } catch (...) {
     translate_exception();
     return nullptr;

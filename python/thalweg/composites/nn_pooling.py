@@ -17,6 +17,8 @@ def _batched(x: Tensor, dims: int, op: str) -> Tensor:
     """[C, *D] or [N, C, *D] as [N, C, *D]."""
     if x.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{op}: an input with {dims + 1} or {dims + 2} dims is wanted, got shape {list(x.shape)}")
+    if x.shape[-dims - 1] == 0:
+        raise RuntimeError(f"{op}: at least one channel is wanted, got shape {list(x.shape)}")
     return x if x.dim() == dims + 2 else x.unsqueeze(0)
 
 

@@ -24,7 +24,7 @@ inline const char* const kEverything = R"(graph "step" {
   number $0 "lr"
   number $1 "step"
   %5 = transpose(%2, dim0=0, dim1=1) : float32[16, 4] in "fc" at "train.py:12"
-  %6, %7 = dropout_of(%0, p=0.1) draw 3 : float32[8, 16], bool[8, 16] in "drop"
+  %6, %7 = dropout_of(%0, p=0.1, _part=[8.0, 0.0, 16.0, 16.0]) draw 3 : float32[8, 16], bool[8, 16] in "drop"
   %8 = linear(%6, %2, None) : float32[8, 4] at "odd \"path\" \\ é\x00\n\xff.py:3"
   %9, %10 = max_dim(%8, dim=1) : float32[8], int64[8]
   %11 = cat([%0, %6], dim=1) : float32[8, 32]

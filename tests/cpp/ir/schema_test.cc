@@ -25,6 +25,16 @@ TEST(a_schema_is_taken_apart) {
   CHECK_EQ(s.outputs, (std::vector<std::string>{"values", "indices"}));
 }
 
+TEST(hidden_parameters_are_not_in_the_text) {
+  Schema s =
+      parse_schema("mean(Tensor input, *, dtype? dtype=None, int? _count=None, float[] _part=[]) -> Tensor");
+  CHECK_EQ(s.text, "mean(Tensor input, *, dtype? dtype=None) -> Tensor");
+  CHECK_EQ(s.params.size(), size_t{4});
+  CHECK(s.params[2].keyword_only && s.params[2].name == "_count");
+  CHECK_EQ(parse_schema("f(Tensor x, *, int _n=0) -> (Tensor a, Tensor b)").text,
+           "f(Tensor x) -> (Tensor a, Tensor b)");
+}
+
 TEST(malformed_schemas_are_refused) {
   CHECK_THROWS(Error, parse_schema("f(Tensor) -> Tensor"), "a name is wanted");
   CHECK_THROWS(Error, parse_schema("f(quux x) -> Tensor"), "a type is wanted");

@@ -40,9 +40,9 @@ def test_how_cut_dims_join_and_split():
 
 def test_a_part_reshapes_to_its_own_sizes():
     x = tw.arange(24).reshape(4, 6)
-    part = ops.reshape.on_shard([x[:3]], [[18]], x, [24])
+    (part,) = ops.reshape.on_shard([x[:3]], [[0, 0]], [[18]], [[0]], x, [24])
     np.testing.assert_array_equal(part.numpy(), np.arange(18))
     with pytest.raises(ValueError, match="1 tensors are wanted, got 2"):
-        ops.reshape.on_shard([x, x], [[24]], x, [24])
+        ops.reshape.on_shard([x, x], [[0, 0]], [[24]], [[0]], x, [24])
     with pytest.raises(TypeError, match="on_shard"):
-        ops.reshape.on_shard(x, [24])
+        ops.reshape.on_shard(x, [], [], [], [24])
