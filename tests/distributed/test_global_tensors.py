@@ -109,3 +109,35 @@ def test_training(tmp_path, processes, devices):
     command = launch_command(script, processes)
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=program_environment())
     assert done.returncode == 0, done.stderr
+
+
+SEVERAL_EACH = """
+import itertools
+import thalweg as tw
+
+tw.env.init(devices_per_process=2)
+S, B, P = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum
+mesh = tw.placement("cpu", [[0, 1], [2, 3]])
+wanted = tw.arange(28.0).view(7, 4)
+whole = tw.arange(28.0, placement=mesh, sbp=[B, B]).view(7, 4)
+pairs = list(itertools.product([S(0), S(1), B, P], repeat=2))
+for before, after in itertools.product(pairs, pairs):
+    back = whole.to_global(sbp=before).to_global(sbp=after).to_global(sbp=[B, B])
+    assert all(part.tolist() == wanted.tolist() for part in back.to_local()), (before, after)
+w = tw.ones(4, 4, placement=mesh, sbp=[B, S(1)]).requires_grad_()
+(whole.to_global(sbp=[S(0), B]) @ w).square().sum().backward()
+alone = tw.ones(4, 4).requires_grad_()
+(wanted @ alone).square().sum().backward()
+assert w.grad.numpy().tolist() == alone.grad.numpy().tolist()
+print("ranks", list(tw.env.addressable_ranks()))
+"""
+
+
+def test_processes_may_own_several_ranks_each(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(SEVERAL_EACH)
+    done = subprocess.run(
+        launch_command(script, 2), capture_output=True, text=True, timeout=120, env=program_environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ranks [0, 1]" in done.stdout and "ranks [2, 3]" in done.stdout
