@@ -7,16 +7,16 @@ the same on every rank. The last gradient waits for what is on its way.
 
 import thalweg as tw
 from thalweg import distributed as dist
-from thalweg.nn.parallel.flat import flattened
 
 
 class Bucket:
-    """Some parameters of one dtype, and the sum of their gradients on its way."""
+    """Some parameters of one dtype, and the mean of their gradients on its way."""
 
     def __init__(self, parameters):
         self.parameters = parameters
         self.waiting = len(parameters)
-        self.flat = None
+        self.flat = tw.empty(sum(p.numel() for p in parameters), dtype=parameters[0].dtype)
+        self.parts = dict(zip(map(id, parameters), _parts(self.flat, parameters), strict=True))
         self.work = None
 
 
@@ -26,7 +26,9 @@ class Reducer:
     def __init__(self, named, group, bucket_bytes):
         self.enabled = True
         self._group = group
+        self._size = dist.get_world_size(group)
         self._names = {id(parameter): name for name, parameter in named}
+        self._parameters = {id(parameter): parameter for _, parameter in named}
         self._buckets = _buckets([parameter for _, parameter in named], bucket_bytes)
         self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
         self._unused_allowed = False
@@ -38,7 +40,7 @@ class Reducer:
         self._seen, self._unused, self._sent = set(), set(), 0
         for bucket in self._buckets:
             bucket.waiting = len(bucket.parameters)
-            bucket.flat = bucket.work = None
+            bucket.work = None
 
     def begin(self):
         """A forward begins: the backward before must have ended."""
@@ -78,13 +80,17 @@ class Reducer:
                 "a forward, or accumulate under no_sync()"
             )
         self._seen.add(key)
-        self._bucket_of[key].waiting -= 1
+        bucket = self._bucket_of[key]
+        bucket.waiting -= 1
+        with tw.no_grad():  # its share of the mean, while the gradient is in the cache
+            part, grad = bucket.parts[key], self._parameters[key].grad
+            if grad is None:
+                part.zero_()
+            else:
+                part.copy_(grad).mul_(1 / self._size)
 
     def _send(self, bucket):
-        with tw.no_grad():
-            grads = [tw.zeros_like(p) if p.grad is None else p.grad for p in bucket.parameters]
-            bucket.flat = flattened(grads)
-        bucket.work = dist.all_reduce(bucket.flat, op=dist.ReduceOp.AVG, group=self._group, async_op=True)
+        bucket.work = dist.all_reduce(bucket.flat, group=self._group, async_op=True)
 
     def _finish(self):
         used = self._used_anywhere() if self._unused_allowed else set(self._names)
@@ -95,9 +101,8 @@ class Reducer:
                     if parameter.grad is None and id(parameter) in used:
                         parameter.grad = tw.empty_like(parameter)
                 kept = [p for p in bucket.parameters if p.grad is not None and id(p) in used]
-                parts = dict(zip(map(id, bucket.parameters), _parts(bucket), strict=True))
                 for parameter in kept:
-                    parameter.grad.copy_(parts[id(parameter)].view(parameter.shape))
+                    parameter.grad.copy_(bucket.parts[id(parameter)])
         self._reset()
 
     def _used_anywhere(self):
@@ -108,8 +113,10 @@ class Reducer:
         return {key for key, flag in zip(keys, used.tolist(), strict=True) if flag}
 
 
-def _parts(bucket):
-    return bucket.flat.split([p.numel() for p in bucket.parameters])
+def _parts(flat, parameters):
+    """Views of a 1-d tensor, one as large as each parameter."""
+    pieces = flat.split([p.numel() for p in parameters])
+    return [piece.view(p.shape) for piece, p in zip(pieces, parameters, strict=True)]
 
 
 def _buckets(parameters, bucket_bytes):
