@@ -55,16 +55,8 @@ void check_run(const LayoutRef& from, const LayoutRef& to, const Dims& sizes, st
 int64_t check_pairs(const PlacementRef& a, const PlacementRef& b, const Dims& sizes, int64_t stride) {
   comm::set_devices(kRanks);
   std::mt19937 random(7);
-  std::vector<LayoutRef> from = layouts(a, sizes, every_sbp(sizes, a->shape[0]));
-  std::vector<LayoutRef> to = layouts(b, sizes, every_sbp(sizes, b->shape[0]));
-  int64_t next = 0, checked = 0;
-  for (const LayoutRef& f : from)
-    for (const LayoutRef& t : to)
-      if (next++ % stride == 0) {
-        check_run(f, t, sizes, random);
-        checked++;
-      }
-  return checked;
+  return for_pairs(a, b, sizes, stride,
+                   [&](const LayoutRef& f, const LayoutRef& t) { check_run(f, t, sizes, random); });
 }
 
 // Two devices, from P or S to something, of any dtype.

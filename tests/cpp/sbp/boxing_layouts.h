@@ -58,4 +58,20 @@ inline NdSbp every_sbp(const Dims& sizes, int64_t parts) {
   return result;
 }
 
+// Calls check(from, to) on all ordered pairs of layouts, or every `stride`-th of them; returns how many.
+template <class Check>
+int64_t for_pairs(const PlacementRef& a, const PlacementRef& b, const Dims& sizes, int64_t stride,
+                  const Check& check) {
+  std::vector<LayoutRef> from = layouts(a, sizes, every_sbp(sizes, a->shape[0]));
+  std::vector<LayoutRef> to = layouts(b, sizes, every_sbp(sizes, b->shape[0]));
+  int64_t next = 0, checked = 0;
+  for (const LayoutRef& f : from)
+    for (const LayoutRef& t : to)
+      if (next++ % stride == 0) {
+        check(f, t);
+        checked++;
+      }
+  return checked;
+}
+
 }  // namespace tw::sbp

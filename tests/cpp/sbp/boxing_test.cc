@@ -15,16 +15,8 @@ const std::vector<Dims> kShapes = {{12, 4}, {7, 5}, {0, 3}, {1, 2}};
 // All ordered pairs, or every `stride`-th of them.
 int64_t check_pairs(const PlacementRef& a, const PlacementRef& b, const Dims& sizes, int64_t stride = 1) {
   std::mt19937 random(7);
-  std::vector<LayoutRef> from = layouts(a, sizes, every_sbp(sizes, a->shape[0]));
-  std::vector<LayoutRef> to = layouts(b, sizes, every_sbp(sizes, b->shape[0]));
-  int64_t next = 0, checked = 0;
-  for (const LayoutRef& f : from)
-    for (const LayoutRef& t : to)
-      if (next++ % stride == 0) {
-        check_boxing(f, t, sizes, random);
-        checked++;
-      }
-  return checked;
+  return for_pairs(a, b, sizes, stride,
+                   [&](const LayoutRef& f, const LayoutRef& t) { check_boxing(f, t, sizes, random); });
 }
 
 int64_t bytes(const PlacementRef& a, const Sbp& from, const PlacementRef& b, const Sbp& to,
