@@ -44,6 +44,11 @@ class Group : public RefCounted {
   Ref<Request> send(const Message& message);
   Ref<Request> receive(const Message& message);
 
+  // What is posted and not complete fails with this reason, here and in the other processes, and so does what
+  // is posted later: for whoever cannot come to calls that others wait in. No memory of them is touched any
+  // more. Calls among members of this process alone are complete anyway.
+  virtual void give_up(const std::string& reason) { static_cast<void>(reason); }
+
   // Bytes that calls have moved from one member to another, within this process and out of it.
   int64_t moved_bytes() const { return moved_bytes_; }
 

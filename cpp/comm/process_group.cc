@@ -62,6 +62,11 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     return lock && advance_locked();
   }
 
+  void give_up(const std::string& reason) override {
+    std::lock_guard lock(mutex_);
+    fail(reason);
+  }
+
  private:
   Ref<Request> start(const Call& call) override {
     std::lock_guard lock(mutex_);
