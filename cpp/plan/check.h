@@ -9,7 +9,10 @@
 // step
 //    leaves every register as it found it, so one step that ends proves that all do, in any order of firings,
 //    on any number of threads;
-// 3. memory: within an actor, in the order of its launches, what is read is what was written there last;
+// 3. meetings: communications come one after the other, in the order in which the plan lists them, whatever
+// the speed of
+//    the actors: processes whose lists agree never wait for each other in a circle;
+// 4. memory: within an actor, in the order of its launches, what is read is what was written there last;
 // between
 //    actors, memory is shared only where the registers forbid that both use it at a time.
 #pragma once
@@ -24,6 +27,7 @@ void check_plan(const Plan& plan);
 void check_structure(const Plan& plan);
 void check_regions(const Plan& plan);
 void check_tokens(const Plan& plan);
+void check_meetings(const Plan& plan);
 void check_memory(const Plan& plan);
 
 }  // namespace tw::plan

@@ -14,9 +14,17 @@ namespace {
 // Bytes of an arena that somebody uses.
 struct Region {
   int64_t begin, end;
-  int actor;     // -1: a register's
+  int actor;     // -1: a register's, or a loan
   bool lasting;  // holds something between firings: nobody else may use it
+  int loan;      // number of the value that lies there from its writer to its readers; -1: none does
   std::string name;
+};
+
+// A value in an arena that actors read which have not written it.
+struct Loan {
+  int writer;
+  int64_t begin, end;
+  std::vector<int> readers;
 };
 
 class Sharing {
@@ -62,7 +70,9 @@ class Sharing {
                ", which nobody writes");
       return check_old(reader, v.segment, read);
     }
-    const auto& left = v.reg >= 0 ? footprints_[writer].registers : footprints_[writer].bound;
+    bool arena = v.reg == -1 && plan_.segments[v.segment].kind == SegmentKind::kArena;
+    const Footprint& footprint = footprints_[writer];
+    const auto& left = v.reg >= 0 ? footprint.registers : arena ? footprint.left : footprint.bound;
     auto found = left.find(v.reg >= 0 ? v.reg : v.segment);
     TW_CHECK(found != left.end() && found->second.owned(read.begin, read.end, root), kValue, "plan: actor '",
              name(reader), "' reads value ", read.value, ", which '", name(writer), "' does not leave there");
@@ -70,6 +80,31 @@ class Sharing {
     bool next = plan_.segments[v.segment].kind == SegmentKind::kOutput || order_.before_next(reader, writer);
     TW_CHECK(order_.before(writer, reader) && next, kValue, "plan: actor '", name(reader), "' reads value ",
              read.value, ", and no register makes '", name(writer), "' write it before that and not again");
+    if (arena) lend(root, writer, reader, read);
+  }
+
+  void lend(int root, int writer, int reader, const Footprint::Read& read) {
+    TW_CHECK(plan_.actors[writer].rate == 1 && plan_.actors[reader].rate == 1, kValue, "plan: actor '",
+             name(reader), "' reads value ", read.value, " of '", name(writer),
+             "' in an arena; both need rate 1");
+    Loan& loan = loans_.try_emplace(root, Loan{writer, read.begin, read.end, {}}).first->second;
+    loan.begin = std::min(loan.begin, read.begin);
+    loan.end = std::max(loan.end, read.end);
+    if (loan.readers.empty() || loan.readers.back() != reader) loan.readers.push_back(reader);
+  }
+
+  // May actor `a` write bytes of the loan? Only before its writer begins or after all who read it have ended
+  // (a reader may write there itself, after it has read: its launches were followed), and neither into the
+  // loan of the next step nor into that of the step before.
+  bool may_write(int a, const Loan& loan) {
+    if (a == loan.writer) return true;
+    auto next = [&](int user) { return order_.before_next(user, a); };
+    bool reads = std::find(loan.readers.begin(), loan.readers.end(), a) != loan.readers.end();
+    if (!reads && order_.before(a, loan.writer))
+      return next(loan.writer) && std::ranges::all_of(loan.readers, next);
+    auto ended = [&](int user) { return user == a || order_.before(user, a); };
+    return ended(loan.writer) && std::ranges::all_of(loan.readers, ended) &&
+           order_.before_next(a, loan.writer);
   }
 
   // What a variable holds when the step begins is read before anybody assigns it, and after that in the step
@@ -114,8 +149,11 @@ class Sharing {
     std::vector<Region> regions;
     for (const Register& r : plan_.registers)
       if (r.segment == segment)
-        regions.push_back({r.offset_bytes, r.offset_bytes + r.slots * r.slot_bytes, -1, true,
+        regions.push_back({r.offset_bytes, r.offset_bytes + r.slots * r.slot_bytes, -1, true, -1,
                            "register '" + r.name + '\''});
+    for (const auto& [root, loan] : loans_)
+      if (plan_.values[root].segment == segment && loan.begin < loan.end)
+        regions.push_back({loan.begin, loan.end, -1, false, root, cat("value ", root)});
     for (size_t a = 0; a < plan_.actors.size(); a++) {
       auto add = [&](const std::map<int, Owners>& used, bool lasting, const char* what) {
         auto found = used.find(segment);
@@ -125,7 +163,7 @@ class Sharing {
           if (regions.size() > own && regions.back().end == begin)
             regions.back().end = range.end;
           else
-            regions.push_back({begin, range.end, static_cast<int>(a), lasting,
+            regions.push_back({begin, range.end, static_cast<int>(a), lasting, -1,
                                cat(what, " of '", plan_.actors[a].name, '\'')});
         }
       };
@@ -138,6 +176,9 @@ class Sharing {
   }
 
   bool may_share(const Region& a, const Region& b) {
+    if (a.loan >= 0 && b.loan >= 0) return true;  // the writer of either is held against the other
+    if (a.loan >= 0 && b.actor >= 0) return may_write(b.actor, loans_.at(a.loan));
+    if (b.loan >= 0 && a.actor >= 0) return may_write(a.actor, loans_.at(b.loan));
     if (a.actor == -1 || b.actor == -1) return false;
     if (a.actor == b.actor) return true;  // its own launches were followed
     if (a.lasting || b.lasting) return false;
@@ -162,6 +203,7 @@ class Sharing {
   const Plan& plan_;
   const std::vector<int>& writers_;
   const std::vector<Footprint>& footprints_;
+  std::map<int, Loan> loans_;  // by value
   Order order_;
 };
 

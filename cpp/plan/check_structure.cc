@@ -191,15 +191,29 @@ void check_launch(const Plan& plan, const Actor& actor, const Launch& launch) {
            ": the step has ", plan.draws, " draws, got ", launch.draw);
 }
 
+// It may fail when it was begun long ago, so it writes no variables; what is in flight has no numbers.
+void check_comm(const Actor& actor) {
+  TW_CHECK(actor.rate == 1 && actor.launches.size() == 1 && actor.commit == -1, kValue,
+           "a communication is one launch a step and writes no variables, got rate ", actor.rate, ", ",
+           actor.launches.size(), " launches and commit ", actor.commit);
+  const Launch& launch = actor.launches[0];
+  TW_CHECK(launch.region == -1 && launch.draw == -1 && launch.lifted.empty() && launch.mutated.empty(),
+           kValue, launch.op,
+           ": a communication has neither regions nor numbers nor draws, and writes no inputs");
+  for (int input : launch.in_place)
+    TW_CHECK(input == -1, kValue, launch.op, ": a communication does not write over what it reads");
+}
+
 void check_actor(const Plan& plan, const Actor& actor) {
   check_name(actor.name, "actor");
   TW_CHECK(is_known(actor.kind), kValue, "it is of no known kind");
   TW_CHECK(inside(actor.stream, plan.streams.size()), kValue, "there is no stream ", actor.stream);
   StreamKind stream = plan.streams[actor.stream].kind;
-  bool fits = actor.kind == ActorKind::kHostCall ? stream == StreamKind::kHostOutput
-              : actor.kind == ActorKind::kHostInput
-                  ? stream == StreamKind::kHostInput
-                  : stream != StreamKind::kHostOutput && stream != StreamKind::kHostInput;
+  bool fits = actor.kind == ActorKind::kHostCall    ? stream == StreamKind::kHostOutput
+              : actor.kind == ActorKind::kHostInput ? stream == StreamKind::kHostInput
+              : actor.kind == ActorKind::kComm
+                  ? stream == StreamKind::kComm
+                  : stream == StreamKind::kCompute || stream == StreamKind::kCopy;
   TW_CHECK(fits, kValue, "a ", kActorKinds[static_cast<int>(actor.kind)],
            " does not run on a stream of kind ", kStreamKinds[static_cast<int>(stream)]);
   TW_CHECK(actor.rate >= 1 && actor.rate <= kMostRate, kValue, "its rate is ", actor.rate);
@@ -214,6 +228,7 @@ void check_actor(const Plan& plan, const Actor& actor) {
       TW_CHECK(actor.rate % plan.registers[r].rate == 0, kValue, "its rate ", actor.rate,
                " is no multiple of the rate ", plan.registers[r].rate, " of register '",
                plan.registers[r].name, '\'');
+  if (actor.kind == ActorKind::kComm) check_comm(actor);
   for (const Launch& launch : actor.launches) check_launch(plan, actor, launch);
 }
 
@@ -254,6 +269,7 @@ void check_plan(const Plan& plan) {
   check_structure(plan);
   check_regions(plan);
   check_tokens(plan);
+  check_meetings(plan);
   check_memory(plan);
 }
 

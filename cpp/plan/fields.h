@@ -105,7 +105,7 @@ void fields_of(V&& v) {
 // Names of enumerators, in their order.
 inline constexpr const char* kSegmentKinds[] = {"arena", "input", "variable", "constant", "output"};
 inline constexpr const char* kStreamKinds[] = {"compute", "host_input", "host_output", "copy", "comm"};
-inline constexpr const char* kActorKinds[] = {"chain", "host_call", "host_input"};
+inline constexpr const char* kActorKinds[] = {"chain", "host_call", "host_input", "comm"};
 inline constexpr const char* kRegionKinds[] = {"cond", "loop"};
 inline constexpr const char* kWhens[] = {"always", "first", "last"};
 

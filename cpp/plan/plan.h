@@ -32,8 +32,9 @@ struct Segment {
 };
 
 // An array in memory: in a segment, or in a register, where its address is that of the slot the firing uses
-// plus `offset_bytes`. Values of the graph that share memory as views have their own entry each, which names
-// in `storage` the value whose bytes they are.
+// plus `offset_bytes`. What one actor leaves in an arena others of rate 1 may read in the same step, where
+// registers see to it that they come in between. Values of the graph that share memory as views have their
+// own entry each, which names in `storage` the value whose bytes they are.
 struct Value {
   int segment = -1;          // exactly one of these two is given
   int reg = -1;              // a register
@@ -93,8 +94,9 @@ struct Register {
 
 // What an actor does and where: `kHostCall` may wait and take locks, so it has a thread of its own;
 // `kHostInput` too, and it fires ahead of the steps that were asked for, as far as credit lets it (reading
-// data), so it touches registers only. A chain never waits.
-enum class ActorKind : uint8_t { kChain, kHostCall, kHostInput };
+// data), so it touches registers only. A chain never waits. `kComm` begins its one launch when it fires, and
+// the firing ends when that is complete, some time later: nobody waits but those that read its registers.
+enum class ActorKind : uint8_t { kChain, kHostCall, kHostInput, kComm };
 
 struct Actor {
   std::string name;
@@ -109,7 +111,8 @@ struct Actor {
   bool operator==(const Actor&) const = default;
 };
 
-// Chains run on compute, copy and comm streams, host calls on host_output, host inputs on host_input.
+// Chains run on compute and copy streams, communication on comm, host calls on host_output, host inputs on
+// host_input.
 enum class StreamKind : uint8_t { kCompute, kHostInput, kHostOutput, kCopy, kComm };
 
 struct Stream {

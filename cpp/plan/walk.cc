@@ -47,6 +47,7 @@ class Walk {
 
   Footprint run() {
     for (int firing : firings()) fire(firing);
+    footprint_.left = std::move(kept_);
     return std::move(footprint_);
   }
 
@@ -180,7 +181,11 @@ class Walk {
       case SegmentKind::kConstant:
         return;
       case SegmentKind::kArena:
-        want(own && kept_[v.segment].owned(p.begin, p.end, p.root), p);
+        if (!own) {
+          want(kept_[v.segment].free(p.begin, p.end), p);
+          return read_elsewhere(p);
+        }
+        want(kept_[v.segment].owned(p.begin, p.end, p.root), p);
         if (actor_.rate > 1 && !fresh_[v.segment].owned(p.begin, p.end, p.root))
           footprint_.lasting[v.segment].set(p.begin, p.end, 0);
         return;

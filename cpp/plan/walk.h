@@ -19,7 +19,8 @@ struct Footprint {
   std::map<int, Owners> bound;      // by segment: what it has left in variables and outputs
   std::map<int, Owners> scratch;    // by arena: bytes that it uses
   std::map<int, Owners> lasting;    // by arena: bytes that it needs from one firing to the next
-  std::vector<Read> reads;          // of what it has not written itself: registers, variables and outputs
+  std::map<int, Owners> left;       // by arena: what it leaves there at the end of its last firing
+  std::vector<Read> reads;          // of what it has not written itself, wherever it lies
 };
 
 // The number of the value that owns a value's bytes.

@@ -147,7 +147,7 @@ TEST(memory_between_actors) {
   }());
   refuses(
       pipeline_plan(), [](Plan& p) { p.actors[1].launches[0].inputs[0] = 2; },
-      "value 2 is not, or no longer");
+      "reads value 2, and no register makes 'first' write it before that and not again");
   refuses(
       pipeline_plan(),
       [](Plan& p) {
@@ -163,6 +163,60 @@ TEST(memory_between_actors) {
         p.actors[1].stream = 0;
       },
       "memory between firings of 'second'");
+}
+
+TEST(communications) {
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[1].stream = 0; },
+      "a comm does not run on a stream of kind compute");
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[1].kind = ActorKind::kChain; },
+      "does not run on a stream of kind comm");
+  refuses(
+      comm_plan(), [](Plan& p) { launch(p.actors[1], "meet", {0}, {3}); },
+      "a communication is one launch a step");
+  refuses(comm_plan(), [](Plan& p) { p.actors[1].commit = 0; }, "writes no variables");
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[1].launches[0].mutated = {0}; },
+      "a communication has neither regions");
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[1].launches[0].in_place = {0}; },
+      "does not write over what it reads");
+}
+
+TEST(communications_come_in_one_order) {
+  auto apart = [](Plan& p) {
+    p.actors[3].reads = {2};
+    p.actors[4].reads = {2, 3, 1};
+  };
+  refuses(comm_plan(), apart, "no register makes 'meeting' end before 'another' begins: processes may meet");
+  refuses(
+      comm_plan(), [](Plan& p) { p.registers[1].slots = p.registers[4].slots = p.registers[4].initial = 2; },
+      "no register makes 'another' end before 'meeting' begins");
+}
+
+TEST(arena_values_that_cross_between_actors) {
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[4].launches[0].inputs[0] = 6; }, "value 6 is not, or no longer");
+  // 't' is written where 'meeting' still reads or writes
+  refuses(comm_plan(), [](Plan& p) { p.values[4].offset_bytes = 0; }, "is written over value 2");
+  refuses(comm_plan(), [](Plan& p) { p.values[4].offset_bytes = 64; }, "share bytes of segment 0 from 64 on");
+  // 'sum' where 'after' still needs 'u'
+  refuses(comm_plan(), [](Plan& p) { p.values[6].offset_bytes = 192; }, "value 5 is not, or no longer");
+  // 'u' where 's' is still to be read; where 'a' was, nobody reads any more when it is written
+  refuses(comm_plan(), [](Plan& p) { p.values[5].offset_bytes = 64; }, "share bytes of segment 0 from 64 on");
+  check_plan([] {
+    Plan p = comm_plan();
+    p.values[5].offset_bytes = 0;
+    p.values[6].offset_bytes = 64;
+    p.actors[4].launches[0].in_place = {0};
+    return p;
+  }());
+  // nobody makes 'beside' wait for 'before'
+  refuses(
+      comm_plan(), [](Plan& p) { p.actors[2].reads = {4}; },
+      "'beside' reads value 2, and no register makes 'before' write it before that");
+  refuses(comm_plan(), [](Plan& p) { p.actors[0].launches.clear(); }, "which nobody writes");
 }
 
 TEST(order_between_actors) {

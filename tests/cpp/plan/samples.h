@@ -138,9 +138,46 @@ inline plan::Plan host_plan() {
   return b.plan;
 }
 
+// Two communications and the chains around them, in an arena whose values cross from actor to actor: a = x +
+// x; s is what comes of a; beside it t = a + 2; u is what comes of t; out = s + t + u, whose first sum lies
+// where a did.
+inline plan::Plan comm_plan() {
+  PlanBuilder b;
+  b.stream();
+  b.stream(StreamKind::kComm);
+  b.plan.name = "comm";
+  int arena = b.segment(SegmentKind::kArena, 256);
+  int x = b.bound(SegmentKind::kInput, {4}), out = b.bound(SegmentKind::kOutput, {4});
+  int a = b.value(arena, 0, {4}), s = b.value(arena, 64, {4}), t = b.value(arena, 128, {4}),
+      u = b.value(arena, 192, {4}), sum = b.value(arena, 0, {4});
+  auto actor = [&](const char* name, std::vector<int> reads) -> plan::Actor& {
+    plan::Actor& made = b.actor(name);
+    made.reads = std::move(reads);
+    made.writes = {b.reg(name, -1, 0, 0, 1)};
+    return made;
+  };
+  launch(actor("before", {4}), "add", {x, x}, {a});
+  for (int number : {0, 1}) {
+    plan::Actor& meeting = number == 0 ? actor("meeting", {0}) : actor("another", {2, 1});
+    meeting.kind = ActorKind::kComm;
+    meeting.stream = 1;
+    launch(meeting, "meet", {number == 0 ? a : t}, {number == 0 ? s : u}, "1").module = number;
+    if (number == 0) launch(actor("beside", {0}), "hook", {a}, {t}, "2");
+  }
+  plan::Actor& after = actor("after", {2, 3});
+  launch(after, "add", {s, t}, {sum});
+  launch(after, "add", {sum, u}, {out});
+  b.plan.registers[4].initial = 1;
+  b.plan.strings = {"", "net.2"};
+  return b.plan;
+}
+
 inline std::map<std::string, plan::Plan> sample_plans() {
-  return {
-      {"chain", chain_plan()}, {"pipeline", pipeline_plan()}, {"micro", micro_plan()}, {"host", host_plan()}};
+  return {{"chain", chain_plan()},
+          {"pipeline", pipeline_plan()},
+          {"micro", micro_plan()},
+          {"host", host_plan()},
+          {"comm", comm_plan()}};
 }
 
 }  // namespace tw::test
