@@ -26,6 +26,10 @@ std::unique_ptr<KernelSource> KernelSource::body(const plan::Launch& launch, int
   TW_FAIL(kNotImplemented, "run: there are no kernels for the regions of ", launch.op);
 }
 
+Ref<comm::Request> LaunchKernel::post(const device::KernelContext& context) {
+  TW_FAIL(kInternal, context.op, ": it is no communication");
+}
+
 Chain::~Chain() = default;
 
 Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std::vector<char*>& arenas)
@@ -198,6 +202,28 @@ void Chain::fire_observed(int64_t firing, Observer& observer) {
   } catch (const Error& error) {
     rethrow(error);
   }
+}
+
+Ref<comm::Request> Chain::post(int64_t firing) {
+  prepare(firing);
+  at_ = entries_.data();
+  try {
+    return kernels_[0]->post(at_->context);
+  } catch (const Error& error) {
+    rethrow(error);
+  }
+}
+
+bool Chain::complete(comm::Request& request) const {
+  try {
+    return request.test();
+  } catch (const Error& error) {
+    rethrow(error);
+  }
+}
+
+void Chain::give_up(const std::string& reason) {
+  for (const auto& kernel : kernels_) kernel->give_up(reason);
 }
 
 bool Chain::failed_in_commit() const {

@@ -30,6 +30,11 @@ class Chain {
   void fire(int64_t firing);
   // The same, and reports every launch and the firing.
   void fire_observed(int64_t firing, Observer& observer);
+  // Of a communication, in place of fire(): begins it; null where it is complete. complete() says whether it
+  // is now; both throw as fire() does.
+  Ref<comm::Request> post(int64_t firing);
+  bool complete(comm::Request& request) const;
+  void give_up(const std::string& reason);
 
   size_t position() const { return static_cast<size_t>(at_ - entries_.data()); }
   // The last firing threw in the part that writes variables.

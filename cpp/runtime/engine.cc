@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "comm/world.h"
 #include "device/cpu/limits.h"
+#include "plan/order.h"
 
 namespace tw::runtime {
 
@@ -16,6 +18,18 @@ constexpr int kSpins = 100;
 
 bool is_host(plan::StreamKind kind) {
   return kind == plan::StreamKind::kHostInput || kind == plan::StreamKind::kHostOutput;
+}
+
+// What comes from other processes names its rank already.
+std::string reason_of(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kComm) return error.what();
+    return cat("rank ", comm::world().first_rank(), ": ", error.what());
+  } catch (...) {  // the interpreter's: its text is not to be had here
+    return cat("rank ", comm::world().first_rank(), ": a callback has failed");
+  }
 }
 
 }  // namespace
@@ -44,21 +58,42 @@ Engine::Engine(const plan::Plan& plan, const std::vector<std::unique_ptr<Chain>>
   start_threads();
 }
 
+// Whether a chain can run while a communication is under way.
+bool Engine::overlaps() const {
+  plan::Order order(plan_);
+  for (const ActorState& comm : actors_) {
+    if (comm.plan->kind != plan::ActorKind::kComm) continue;
+    for (const ActorState& chain : actors_)
+      if (chain.plan->kind == plan::ActorKind::kChain && !chain.plan->launches.empty() &&
+          !order.before(comm.number, chain.number) && !order.before(chain.number, comm.number))
+        return true;
+  }
+  return false;
+}
+
 // Streams without actors have no worker; those that run chains go round the chain workers; host streams have
-// a worker each. Returns how many there are.
+// a worker each, and communication has one where it has any use. Returns how many there are.
 int Engine::place_streams(int limit) {
   std::vector<char> used(plan_.streams.size(), false);
   for (const plan::Actor& actor : plan_.actors) used[actor.stream] = true;
   int chains = 0;
-  for (size_t s = 0; s < used.size(); s++) chains += used[s] && !is_host(plan_.streams[s].kind);
+  bool comms = false;
+  for (size_t s = 0; s < used.size(); s++) {
+    bool comm = plan_.streams[s].kind == plan::StreamKind::kComm;
+    chains += used[s] && !comm && !is_host(plan_.streams[s].kind);
+    comms |= used[s] && comm;
+  }
   int cores = device::usable_cores();
   chain_workers_ = std::min(chains, limit > 0 ? limit : cores);
-  spins_ = chain_workers_ <= cores ? kSpins : 0;
-  caller_spins_ = chain_workers_ < cores ? kSpins : 0;
-  int next_chain = 0, workers = chain_workers_;
+  int next_chain = 0, workers = std::max(chain_workers_, comms ? 1 : 0), comm_worker = 0;
+  if (comms && cores > 1 && limit != 1 && overlaps()) comm_worker = workers++;
+  spinning_ = workers;
+  spins_ = spinning_ <= cores ? kSpins : 0;
+  caller_spins_ = spinning_ < cores ? kSpins : 0;
   for (const plan::Stream& stream : plan_.streams)
-    worker_of_stream_.push_back(is_host(stream.kind) ? workers++
-                                                     : next_chain++ % std::max(chain_workers_, 1));
+    worker_of_stream_.push_back(stream.kind == plan::StreamKind::kComm ? comm_worker
+                                : is_host(stream.kind) ? workers++
+                                                       : next_chain++ % std::max(chain_workers_, 1));
   return workers;
 }
 
@@ -76,12 +111,12 @@ void Engine::make_workers(int limit) {
   for (ActorState& actor : actors_) workers_[worker_of(actor.number)]->add(&actor);
 }
 
-// Chains of a single stream, with nothing of the host beside them, run on the caller's thread.
+// A single worker, with nothing of the host beside it, is the caller's thread.
 void Engine::start_threads() {
-  if (workers_.size() == 1 && chain_workers_ == 1) return;
+  if (workers_.size() == 1 && spinning_ == 1) return;
   try {
     for (size_t w = 0; w < workers_.size(); w++) {
-      int spins = static_cast<int>(w) < chain_workers_ ? spins_ : 0;
+      int spins = static_cast<int>(w) < spinning_ ? spins_ : 0;
       threads_.push_back(
           std::make_unique<std::thread>([worker = workers_[w].get(), spins] { worker->run(spins); }));
       pthread_setname_np(threads_.back()->native_handle(), spins || w == 0 ? "tw-worker" : "tw-host");
@@ -161,6 +196,8 @@ void Engine::stop_all(std::exception_ptr cause) {
     std::lock_guard lock(steps.mutex);
     if (stopping_) return;  // the first cause counts
     stopping_ = true;
+    bool running = std::ranges::any_of(steps.all(), [](const Step& step) { return !step.done(); });
+    reason_ = running ? reason_of(cause) : "";
     cause_ = std::make_shared<Failure>(std::move(cause));
     for (auto& worker : workers_) worker->mailbox.push(kStopMessage);
   }
@@ -169,8 +206,14 @@ void Engine::stop_all(std::exception_ptr cause) {
     if (actor.plan->kind != plan::ActorKind::kChain) actor.chain->cancel();
 }
 
-void Engine::stop_here() {
+void Engine::stop_here(Worker& worker) {
   std::unique_lock lock(steps.mutex);
+  if (!reason_.empty()) {
+    std::string reason = reason_;
+    lock.unlock();
+    worker.give_up(reason);
+    lock.lock();
+  }
   uint64_t stop = stops_;
   if (++stopped_ < static_cast<int>(workers_.size())) {
     resumed_.wait(lock, [&] { return stops_ != stop; });
@@ -183,6 +226,7 @@ void Engine::stop_here() {
     step.finish();
   }
   cause_ = nullptr;
+  reason_.clear();
   stopped_ = 0;
   stopping_ = false;
   stops_++;

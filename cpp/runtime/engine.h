@@ -5,14 +5,18 @@
 // another by a message that a register holds data, or has a free slot. The tokens bound how many messages can
 // be under way.
 //
-// A failure: the worker that has it tells all workers to stop. Each stops between two firings; the last puts
-// every register back to its first state, ends all steps in flight with the first cause, and lets the others
-// go on.
+// Communication streams share the worker of the chains, unless chains can run while one is under way: then
+// they have a worker of their own.
+//
+// A failure: the worker that has it tells all workers to stop. Each stops between two firings and gives up
+// its communications, so that other processes hear the cause; the last puts every register back to its first
+// state, ends all steps in flight with the first cause, and lets the others go on.
 #pragma once
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "runtime/steps.h"
@@ -49,12 +53,13 @@ class Engine {
   void make_workers(int limit);
   void start_threads();
   int place_streams(int limit);
+  bool overlaps() const;
   Step& place_for_next(std::unique_lock<std::mutex>& lock);
 
   // Called by workers.
   void actor_done(int64_t step);
   void fail(int64_t step, std::exception_ptr error, bool touched);
-  void stop_here();
+  void stop_here(Worker& worker);
   void reset();
   void stop_all(std::exception_ptr cause);
 
@@ -67,8 +72,8 @@ class Engine {
   std::vector<int> worker_of_stream_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<std::thread>> threads_;
-  int chain_workers_ = 0;
-  int process_ = 0;  // that the threads live in
+  int chain_workers_ = 0, spinning_ = 0;  // the first ones; `spinning_` counts that of communication too
+  int process_ = 0;                       // that the threads live in
 
   std::mutex caller_mutex_;  // for a worker that the caller runs
   std::condition_variable resumed_;
@@ -77,6 +82,7 @@ class Engine {
   int stopped_ = 0;     // workers
   uint64_t stops_ = 0;  // that are over
   std::shared_ptr<Failure> cause_;
+  std::string reason_;  // the cause as other processes hear it; empty where no step was in flight
 };
 
 }  // namespace tw::runtime

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/scalar.h"
+#include "comm/request.h"
 #include "device/kernel.h"
 #include "plan/plan.h"
 
@@ -24,6 +25,14 @@ class LaunchKernel {
   // To a host input after a failure: what the last `firings` firings gave was thrown away before anybody read
   // it.
   virtual void rewind(int64_t firings) { static_cast<void>(firings); }
+
+  // Of a communication, in place of `kernel`: begins it and returns what will be complete later, null where
+  // it is already. Until then its operands are read and written. Called and tested by one thread, without
+  // waiting.
+  virtual Ref<comm::Request> post(const device::KernelContext& context);
+  // To every communication of a step that has failed, whether it was posted or not: other processes that wait
+  // in it are to hear why, and its memory is not touched any more. Called by the thread that posts.
+  virtual void give_up(const std::string& reason) { static_cast<void>(reason); }
 
   device::Kernel kernel = nullptr;
   void* attributes = nullptr;

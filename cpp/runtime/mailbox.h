@@ -7,6 +7,7 @@
 #include <bit>
 #include <memory>
 
+#include "comm/progress.h"
 #include "runtime/futex.h"
 
 namespace tw::runtime {
@@ -28,6 +29,7 @@ class Mailbox {
     uint64_t at = tail_.fetch_add(1, std::memory_order_relaxed);
     place(at).store(lap(at) << 32 | message, std::memory_order_seq_cst);
     if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(0)) futex_wake_one(asleep_);
+    if (rings_) comm::wake_progress();
   }
 
   // The owner only.
@@ -57,10 +59,14 @@ class Mailbox {
     asleep_.store(0, std::memory_order_relaxed);
   }
 
+  // The owner only, between two pops.
+  bool empty() const { return place(head_).load(std::memory_order_seq_cst) >> 32 != lap(head_); }
+  // Before anything is pushed: the owner also sleeps in comm::progress_until.
+  void ring_progress() { rings_ = true; }
+
  private:
   // 32 bits of which lap a position belongs to; never 0, which an untouched word has.
   uint64_t lap(uint64_t at) const { return static_cast<uint32_t>(at / (mask_ + 1)) | uint64_t{1} << 31; }
-  bool empty() const { return place(head_).load(std::memory_order_seq_cst) >> 32 != lap(head_); }
 
   std::atomic<uint64_t>& place(uint64_t at) const {
     size_t i = at & mask_;
@@ -75,6 +81,7 @@ class Mailbox {
   };
 
   const size_t mask_;
+  bool rings_ = false;
   std::unique_ptr<Line[]> lines_;
   alignas(64) std::atomic<uint64_t> tail_{0};
   alignas(64) uint64_t head_ = 0;

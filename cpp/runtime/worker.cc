@@ -9,9 +9,12 @@ void Worker::run(int spins) {
     uint32_t message;
     while (mailbox.pop(&message))
       if (!handle(message)) return;
+    end_posted();
     if (ready_count_ > 0)
       fire(*next());
-    else
+    else if (!posted_.empty())
+      rest();
+    else if (mailbox.empty())
       mailbox.wait(spins);
   }
 }
@@ -20,15 +23,31 @@ void Worker::run_until_idle() {
   for (;;) {
     uint32_t message;
     while (mailbox.pop(&message)) handle(message);
-    if (ready_count_ == 0) return;
-    fire(*next());
+    end_posted();
+    if (ready_count_ > 0)
+      fire(*next());
+    else if (!posted_.empty())
+      rest();
+    else if (mailbox.empty())
+      return;
   }
+}
+
+void Worker::add(ActorState* actor) {
+  actors_.push_back(actor);
+  if (actor->plan->kind == plan::ActorKind::kComm) mailbox.ring_progress();
+}
+
+// Until a communication has ended, or somebody has sent a message.
+void Worker::rest() {
+  constexpr int64_t kNapMs = 100;
+  comm::progress_until([&] { return end_posted() || !mailbox.empty(); }, kNapMs);
 }
 
 bool Worker::handle(uint32_t message) {
   if (message == kQuitMessage) return false;
   if (message == kStopMessage)
-    engine_.stop_here();
+    engine_.stop_here(*this);
   else if (message == kStepMessage)
     begin_step();
   else
@@ -68,6 +87,7 @@ void Worker::send(uint32_t message, int actor) {
 }
 
 bool Worker::can_fire(const ActorState& actor) const {
+  if (actor.posted) return false;
   if (actor.plan->kind == plan::ActorKind::kHostInput) {
     if (!awake_ || actor.held) return false;
   } else if (actor.firing >= steps_ * actor.plan->rate) {
@@ -104,10 +124,17 @@ void Worker::fire(ActorState& actor) {
       actor.chain->bind(engine_.steps.at(step).bindings);
       actor.bound_step = step;
     }
-    if (Observer* observer = engine_.observer_.load(std::memory_order_relaxed))
+    Observer* observer = engine_.observer_.load(std::memory_order_relaxed);
+    if (actor.plan->kind == plan::ActorKind::kComm) {
+      actor.posted_ns = observer ? now_ns() : 0;
+      actor.posted = actor.chain->post(actor.firing);
+      if (actor.posted) return posted_.push_back(&actor);
+      report(actor, observer);
+    } else if (observer) {
       actor.chain->fire_observed(actor.firing, *observer);
-    else
+    } else {
       actor.chain->fire(actor.firing);
+    }
   } catch (...) {
     if (ahead && step >= steps_)
       actor.held = std::current_exception();
@@ -115,10 +142,51 @@ void Worker::fire(ActorState& actor) {
       failed(actor, std::current_exception());
     return;
   }
+  end(actor);
+}
+
+void Worker::end(ActorState& actor) {
+  int64_t step = actor.firing / actor.plan->rate;
   if (actor.plan->commit >= 0) engine_.steps.at(step).touched.store(true, std::memory_order_relaxed);
   hand_over(actor);
+  bool ahead = actor.plan->kind == plan::ActorKind::kHostInput;
   if (!ahead && actor.firing % actor.plan->rate == 0) engine_.actor_done(step);
   consider(actor);
+}
+
+void Worker::report(const ActorState& actor, Observer* observer) {
+  if (!observer || actor.posted_ns == 0) return;
+  int64_t now = now_ns();
+  observer->launched(actor.number, actor.firing, 0, actor.posted_ns, now);
+  observer->fired(actor.number, actor.firing, actor.posted_ns, now);
+}
+
+// Whether one has ended.
+bool Worker::end_posted() {
+  bool any = false;
+  for (size_t i = 0; i < posted_.size();) {
+    ActorState& actor = *posted_[i];
+    try {
+      if (!actor.chain->complete(*actor.posted)) {
+        i++;
+        continue;
+      }
+    } catch (...) {
+      failed(actor, std::current_exception());
+      return true;
+    }
+    posted_.erase(posted_.begin() + static_cast<int64_t>(i));
+    actor.posted = nullptr;
+    report(actor, engine_.observer_.load(std::memory_order_relaxed));
+    end(actor);
+    any = true;
+  }
+  return any;
+}
+
+void Worker::give_up(const std::string& reason) {
+  for (ActorState* actor : actors_)
+    if (actor->plan->kind == plan::ActorKind::kComm) actor->chain->give_up(reason);
 }
 
 // Counts what this firing has taken, and only then tells those who wait for what it has written or read: the
@@ -148,6 +216,7 @@ void Worker::reset(int64_t step) {
   while (mailbox.pop(&message)) continue;
   ready_.resize(actors_.size());
   ready_begin_ = ready_count_ = 0;
+  posted_.clear();
   steps_ = step;
   step_told_.store(false);
   awake_ = false;
@@ -157,6 +226,7 @@ void Worker::reset(int64_t step) {
     actor->firing = begin;
     actor->bound_step = -1;
     actor->listed = false;
+    actor->posted = nullptr;
     actor->held = nullptr;
   }
 }

@@ -1,4 +1,5 @@
-// A worker runs the streams that it was given as state machines, one firing at a time.
+// A worker runs the streams that it was given as state machines, one firing at a time. Communications that it
+// has begun it looks at between firings; while it has nothing else to do it sleeps until one of them moves.
 #pragma once
 
 #include <vector>
@@ -24,6 +25,8 @@ struct ActorState {
   int64_t firing = 0;                // the next
   int64_t bound_step = -1;           // whose addresses the chain has
   bool listed = false;               // it is in its worker's list of actors that can fire
+  Ref<comm::Request> posted;         // a communication that has begun and not ended
+  int64_t posted_ns = 0;             // when, where somebody observes
   std::exception_ptr held;           // what it threw for a step that nobody has asked for yet
 };
 
@@ -32,7 +35,7 @@ class Worker {
   Worker(Engine& engine, int number, size_t mailbox_size)
       : mailbox(mailbox_size), engine_(engine), number_(number) {}
 
-  void add(ActorState* actor) { actors_.push_back(actor); }
+  void add(ActorState* actor);
   // Any thread: another step was started. However many of these the worker has not seen, they are one
   // message.
   void tell_step() {
@@ -44,6 +47,9 @@ class Worker {
   void run_until_idle();
   // Back to the state before step `step`, with nothing in the mailbox. While no worker runs.
   void reset(int64_t step);
+  // Ends what it has posted, by an error, and tells other processes why: none of its communications will
+  // come.
+  void give_up(const std::string& reason);
 
   Mailbox mailbox;
 
@@ -54,6 +60,10 @@ class Worker {
   void consider(ActorState& actor);
   bool can_fire(const ActorState& actor) const;
   void fire(ActorState& actor);
+  bool end_posted();
+  void rest();
+  void end(ActorState& actor);
+  static void report(const ActorState& actor, Observer* observer);
   void hand_over(ActorState& actor);
   void send(uint32_t message, int actor);
   void failed(ActorState& actor, std::exception_ptr error);
@@ -64,7 +74,8 @@ class Worker {
   std::vector<ActorState*> actors_;
   std::vector<ActorState*> ready_;  // a ring with room for all
   size_t ready_begin_ = 0, ready_count_ = 0;
-  int64_t steps_ = 0;  // that were started
+  std::vector<ActorState*> posted_;  // communications that have begun and not ended
+  int64_t steps_ = 0;                // that were started
   std::atomic<bool> step_told_{false};
   bool awake_ = false;  // one was started since the beginning or the last failure: host inputs run ahead
 };

@@ -90,6 +90,7 @@ TEST(any_change_of_the_chain) { mutate(chain_plan(), 10); }
 TEST(any_change_of_the_pipeline) { mutate(pipeline_plan(), 10); }
 TEST(any_change_of_micro_batches) { mutate(micro_plan(), 10); }
 TEST(any_change_of_host_streams) { mutate(host_plan(), 10); }
+TEST(any_change_of_communications) { mutate(comm_plan(), 10); }
 
 }  // namespace
 }  // namespace tw::test
