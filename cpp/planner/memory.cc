@@ -4,11 +4,16 @@
 // element by element. (3) Else it gets a buffer: the graph's output, the variable that it is assigned to, or
 // a range of the arena. Outputs and variables whose values lie elsewhere are copied at the end, before and
 // after the commit.
+//
+// A crossing is in flight from its own step to the first that reads what it makes, to the commit, or until so
+// many have begun after it: all that time what it reads and what it makes stays where it is.
 #include "planner/memory.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "ir/control.h"
+#include "ir/layouts.h"
 #include "ir/result_order.h"
 #include "ops/fused/by_rows.h"
 #include "planner/plan_graph.h"
@@ -18,6 +23,9 @@ namespace tw::planner {
 namespace {
 
 using plan::SegmentKind;
+
+// More hold more memory; with fewer, computing waits for communication that is only a little late.
+constexpr size_t kCrossingsInFlight = 4;
 
 bool same(const ir::Geometry& a, const ir::Geometry& b) {
   return a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
@@ -132,6 +140,7 @@ class Walk {
     int now = static_cast<int>(layout_.steps.size());
     layout_.buffers.push_back({kind, index, size_bytes, now, now, 0});
     pending_.push_back(0);
+    aloft_made_.push_back(0);
     return static_cast<int>(layout_.buffers.size()) - 1;
   }
 
@@ -155,11 +164,30 @@ class Walk {
 
   // Appends a step; its places are in use at it.
   void add_step(Step step) {
+    bool crossing = step.node && order_.crossings.contains(step.node);
+    for (const Place& place : step.inputs)
+      while (!crossing && place.buffer >= 0 && aloft_made_[place.buffer]) land();
     int now = static_cast<int>(layout_.steps.size());
     for (auto* places : {&step.inputs, &step.outputs})
       for (const Place& place : *places)
         if (place.buffer >= 0) layout_.buffers[place.buffer].last = now;
     layout_.steps.push_back(std::move(step));
+  }
+  void take_off(ir::Node& node) {
+    aloft_.push_back({&node, layout_.steps.size() - 1});
+    for (const Place& output : layout_.steps.back().outputs) aloft_made_[output.buffer] = 1;
+  }
+  void land() {
+    Aloft one = aloft_.front();
+    aloft_.pop_front();
+    consume(*one.node);
+    const Step& step = layout_.steps[one.step];
+    int last = static_cast<int>(layout_.steps.size()) - 1;
+    for (auto* places : {&step.inputs, &step.outputs})
+      for (const Place& place : *places)
+        layout_.buffers[place.buffer].last = std::max(layout_.buffers[place.buffer].last, last);
+    for (const Place& output : step.outputs) aloft_made_[output.buffer] = 0;
+    layout_.flights.push_back({one.step, layout_.steps.size()});
   }
   void add_copy(const Place& from, const Place& to, const ir::Node* cause) {
     add_step({nullptr, {from}, {to}, {false}, {}, {}, cause});
@@ -234,11 +262,13 @@ class Walk {
   void place_op(ir::Node& node) {
     Step step;
     step.node = &node;
+    bool crossing = order_.crossings.contains(&node);
+    if (crossing && aloft_.size() == kCrossingsInFlight) land();
     for (const ir::Value& input : node.inputs) {
       step.absent.push_back(!input);
       step.inputs.push_back(input ? operand(node, input) : Place());
     }
-    consume(node);
+    if (!crossing) consume(node);
     step.mutated = ir::mutated_inputs(node);
     size_t own = node.outputs.size() - step.mutated.size();
     for (size_t i = 0; i < step.mutated.size(); i++) place_mutated(step, i, *node.outputs[own + i]);
@@ -253,13 +283,15 @@ class Walk {
       step.outputs.push_back(std::move(arena));
     }
     add_step(std::move(step));
+    if (crossing) take_off(node);
   }
 
-  // What a region reads lies without gaps in row-major order.
+  // What regions and boxings read lies without gaps in row-major order.
   Place operand(const ir::Node& node, const ir::Value& input) {
     Place place = place_of(input);
     bool dense = is_contiguous(place.geometry.sizes, place.geometry.strides);
-    return node.regions.empty() || dense ? place : copied(place, &node);
+    bool wants = !node.regions.empty() || ir::is_boxing_part(*node.def);
+    return !wants || dense ? place : copied(place, &node);
   }
 
   // A loop goes on from a carried value in place, where that is read by nobody else.
@@ -380,6 +412,7 @@ class Walk {
   // Everything that may fail is done: outputs that lie elsewhere are copied, and old values of variables that
   // an assignment still needs are taken out of the way.
   void begin_commit() {
+    while (!aloft_.empty()) land();
     for (size_t i = 0; i < graph_.outputs.size(); i++) {
       const ir::Value& value = graph_.outputs[i];
       const Place from = place_of(value);
@@ -422,6 +455,12 @@ class Walk {
   MemoryLayout layout_;
   std::vector<About> values_;  // by number
   std::vector<int> pending_;   // uses of a buffer's values that are still to come
+  struct Aloft {
+    ir::Node* node;
+    size_t step;
+  };
+  std::deque<Aloft> aloft_;       // crossings in flight
+  std::vector<char> aloft_made_;  // by buffer: one of them makes what is in it
   std::vector<int> variable_buffers_;
   bool committing_ = false;
 };

@@ -39,12 +39,18 @@ struct Step {
   const ir::Node* cause = nullptr;  // of a copy: the node that needs it, or whose result it copies
 };
 
+// A step that other steps run beside: from its own place up to, not including, step `done`.
+struct Flight {
+  size_t step = 0, done = 0;
+};
+
 struct MemoryLayout {
   std::vector<Buffer> buffers;
   std::vector<Place> leaves;  // inputs, variables, constants
   std::vector<Step> steps;
   int roots = 0;
-  size_t commit = 0;  // the first step that may write variables
+  size_t commit = 0;            // the first step that may write variables
+  std::vector<Flight> flights;  // in their order; each is over before the next begins
 };
 
 // What nodes with regions need.

@@ -1,6 +1,7 @@
 // The order in which a stream runs the nodes of a graph.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -12,6 +13,8 @@ struct Order {
   // The first node that may write variables: all before it can fail without harm. Those from here on feed
   // nothing but assignments.
   size_t commit = 0;
+  // Boxings in which other processes take part: they begin where they stand and are complete some time later.
+  std::unordered_set<const ir::Node*> crossings;
 };
 
 // The graph's own order, in which a trace puts backward right after forward; what only assignments need comes

@@ -1,15 +1,18 @@
 // Stages: (1) order the nodes; (2) give every value a place in a buffer; (3) pack the arena's buffers by
-// their times of use; (4) write it all down as one chain of launches. Stages 1 and 2 are done for several
+// their times of use; (4) cut the steps into actors and write it all down: one chain of launches, or, where
+// boxings reach other processes, chains with communications beside them. Stages 1 and 2 are done for several
 // orders, of which the one with the least live memory counts.
 #include "planner/plan_graph.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ir/attr_text.h"
-#include "ir/layouts.h"
+#include "ops/boxing/boxing_part.h"
 #include "plan/text.h"
+#include "planner/actors.h"
+#include "planner/crossing.h"
 #include "planner/memory.h"
-#include "planner/order.h"
 #include "planner/packing/packing.h"
 #include "planner/plan_regions.h"
 
@@ -53,15 +56,49 @@ class Writer {
     for (size_t i = 0; i < graph_.nodes.size(); i++)
       node_numbers_[graph_.nodes[i].get()] = static_cast<int>(i);
     for (const Place& leaf : layout_.leaves) value_of(leaf);
-    plan::Actor actor;
-    actor.name = "main";
-    if (layout_.commit < layout_.steps.size()) actor.commit = static_cast<int>(layout_.commit);
-    for (const Step& step : layout_.steps) actor.launches.push_back(launch_of(step));
-    plan_.actors.push_back(std::move(actor));
+    add_actors();
     return std::move(plan_);
   }
 
  private:
+  void add_actors() {
+    std::vector<ActorSteps> actors = cut_actors(layout_);
+    if (actors.size() > 1) plan_.streams.push_back({plan::StreamKind::kComm, 0});
+    for (const ActorSteps& cut : actors) {
+      plan::Actor actor;
+      actor.name = actors.size() == 1 ? "main" : name_of(cut);
+      if (cut.crossing) {
+        actor.kind = plan::ActorKind::kComm;
+        actor.stream = 1;
+      } else if (layout_.commit < cut.end) {
+        actor.commit = static_cast<int>(std::max(layout_.commit, cut.begin) - cut.begin);
+      }
+      for (size_t i = cut.begin; i < cut.end; i++) actor.launches.push_back(launch_of(layout_.steps[i]));
+      plan_.actors.push_back(std::move(actor));
+    }
+    if (actors.size() > 1) add_registers(actors);
+  }
+
+  std::string name_of(const ActorSteps& actor) {
+    if (!actor.crossing) return cat("main ", chains_++);
+    const void* attrs = layout_.steps[actor.begin].node->attrs.get();
+    return cat("boxing ", static_cast<const ops::BoxingPartAttrs*>(attrs)->order);
+  }
+
+  // One an actor, without bytes: it says that the actor has ended. The first reads that of the last, of the
+  // step before.
+  void add_registers(const std::vector<ActorSteps>& actors) {
+    for (size_t i = 0; i < actors.size(); i++) {
+      plan::Register ended;
+      ended.name = plan_.actors[i].name;
+      plan_.registers.push_back(std::move(ended));
+      plan_.actors[i].writes = {static_cast<int>(i)};
+      plan_.actors[i].reads = actors[i].after;
+    }
+    plan_.registers.back().initial = 1;
+    plan_.actors.front().reads = {static_cast<int>(actors.size()) - 1};
+  }
+
   void pack_arena() {
     std::vector<Block> blocks;
     std::vector<Buffer*> packed;
@@ -150,6 +187,7 @@ class Writer {
   RegionPlans regions_;
   plan::Plan plan_;
   int64_t arena_bytes_ = 0;
+  int chains_ = 0;  // that have a name
   std::unordered_map<const ir::Node*, int> node_numbers_;
   std::vector<int> segment_;  // of each buffer
   std::vector<int> owners_;   // of each root
@@ -158,14 +196,15 @@ class Writer {
 }  // namespace
 
 // The recorded order keeps results close to their readers, so another one must be worth it: it needs less
-// memory and no more copies. Where regions draw random numbers, no node that draws may overtake another, and
-// processes meet in the order of their graphs.
+// memory and no more copies. Where regions draw random numbers, no node that draws may overtake another.
+// Where processes meet, it is in the order of their graphs, and as early as can be.
 Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, const RegionNeeds& regions) {
   Order recorded = recorded_order(graph);
+  recorded.crossings = find_crossings(graph);
+  if (!recorded.crossings.empty()) recorded = early_order(recorded);
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
-  for (const auto& node : graph.nodes)
-    if (node->region_draw >= 0 || ir::is_boxing_part(*node->def))
-      return {std::move(recorded), std::move(before)};
+  bool draws = std::ranges::any_of(graph.nodes, [](const auto& node) { return node->region_draw >= 0; });
+  if (draws || !recorded.crossings.empty()) return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);
   if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))

@@ -1,4 +1,4 @@
-// graph → plan, for one device and one stream: order, places, arena.
+// graph → plan: order, places, arena, actors.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 #include "session/boxing_kernel.h"
 
 #include "boxing/executor.h"
-#include "eager/dispatch.h"
+#include "comm/progress.h"
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
 
@@ -14,67 +14,104 @@ sbp::LayoutRef layout_of(const std::string& text) {
   return ir::parse_layout(lexer);
 }
 
-// Memory for a part that does not lie in row-major order, allocated once.
-struct Dense {
-  explicit Dense(const ir::ValueImpl& part) : sizes(part.sizes), strides(contiguous_strides(sizes)) {
-    bytes.resize(static_cast<size_t>(part.count() * size_of(part.dtype)));
+// The memory of a call, which outlives the kernel's context.
+struct Memory {
+  explicit Memory(const device::KernelContext& c) {
+    for (const device::Operand& input : c.inputs) inputs.push_back(input.data);
+    for (const device::Operand& output : c.outputs) outputs.push_back(output.data);
   }
-  device::Operand operand(DType dtype) { return {bytes.data(), &sizes, &strides, dtype}; }
-  Dims sizes, strides;
-  std::vector<char> bytes;
+  boxing::Call call(std::string_view origin) const {
+    boxing::Call call;
+    call.inputs = {inputs.data(), inputs.size()};
+    call.outputs = {outputs.data(), outputs.size()};
+    call.origin = origin;
+    return call;
+  }
+  SmallVector<const void*, 8> inputs;
+  SmallVector<void*, 8> outputs;
+};
+
+// The first communication of a program: once all agree that it is the first.
+class FirstBoxing final : public comm::Request {
+ public:
+  FirstBoxing(std::shared_ptr<Agreement> agreement, const boxing::Program& program,
+              const device::KernelContext& context, std::string origin)
+      : agreement_(std::move(agreement)), program_(&program), memory_(context), origin_(std::move(origin)) {}
+  bool test() override {
+    if (!posted_) {
+      if (!agreement_->advance()) return false;
+      posted_ = boxing::post(*program_, memory_.call(origin_));
+    }
+    return posted_->test();
+  }
+  void wait(int64_t timeout_ms) override {
+    constexpr int64_t kNapMs = 100;
+    static_cast<void>(timeout_ms);  // the groups have their own
+    while (!comm::progress_until([&] { return test(); }, kNapMs)) continue;
+  }
+
+ private:
+  std::shared_ptr<Agreement> agreement_;
+  boxing::ProgramRef program_;
+  Memory memory_;
+  std::string origin_;
+  Ref<comm::Request> posted_;
 };
 
 class BoxingKernel final : public runtime::LaunchKernel {
  public:
-  explicit BoxingKernel(const ir::Node& node) {
+  BoxingKernel(const ir::Node& node, std::string origin, std::shared_ptr<Agreement> agreement)
+      : origin_(std::move(origin)), agreement_(std::move(agreement)) {
     const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node.attrs.get());
     auto plan = sbp::plan_boxing(layout_of(a.source), layout_of(a.target), a.size, size_of(a.dtype));
     program_ = boxing::program_of(plan, a.dtype);
-    TW_CHECK(program_->is_local(), kNotImplemented, "boxing: from ", a.source, " to ", a.target,
-             " reaches ranks of other processes, which graphs do not yet");
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),
              kInternal, "boxing_part: ranks ", a.ranks, " are not those of this process");
-    parts_.resize(node.inputs.size());
-    for (const ir::Value& input : node.inputs) inputs_.push_back(input.get());
-    copy_ = eager::kernel_of(ir::registry().get("clone"));
     kernel = [](device::KernelContext& c) { static_cast<const BoxingKernel*>(c.attributes)->run(c); };
     attributes = this;
   }
   // Only the program's own numbers are lifted, and boxings have none.
   void write_number(const plan::Lifted&, const Scalar&) override {}
 
- private:
-  void run(const device::KernelContext& c) const {
-    SmallVector<const void*, 8> inputs;
-    SmallVector<void*, 8> outputs;
-    for (size_t i = 0; i < c.inputs.size(); i++) inputs.push_back(dense(c.inputs[i], i));
-    for (const device::Operand& output : c.outputs) outputs.push_back(output.data);
-    boxing::Call call;
-    call.inputs = {inputs.data(), inputs.size()};
-    call.outputs = {outputs.data(), outputs.size()};
-    boxing::post(*program_, call);  // complete on return
+  Ref<comm::Request> post(const device::KernelContext& c) override {
+    check(c);
+    if (!agreement_->reached()) return make_ref<FirstBoxing>(agreement_, *program_, c, origin_);
+    Ref<comm::Request> request = boxing::post(*program_, Memory(c).call(origin_));
+    return request->test() ? nullptr : request;
   }
 
-  const void* dense(const device::Operand& input, size_t i) const {
-    if (input.contiguous() || input.count() == 0) return input.data;
-    if (!parts_[i]) parts_[i] = std::make_unique<Dense>(*inputs_[i]);
-    device::Operand copied = parts_[i]->operand(input.dtype);
-    device::KernelContext context{{&input, 1}, {&copied, 1}, nullptr, {}, "clone", [](int, const Dims&) {}};
-    copy_(context);
-    return copied.data;
+  void give_up(const std::string& reason) override {
+    agreement_->give_up(reason);
+    if (program_->group) program_->group->give_up(reason);
+    for (const boxing::ProgramPhase& phase : program_->phases)
+      for (const boxing::PostedCall& call : phase.calls) call.group->give_up(reason);
+  }
+
+ private:
+  // In a chain.
+  void run(const device::KernelContext& c) const {
+    TW_CHECK(program_->is_local(), kInternal,
+             "boxing_part: it reaches ranks of other processes, and is no "
+             "communication of the plan");
+    check(c);
+    boxing::post(*program_, Memory(c).call({}));  // complete on return
+  }
+  static void check(const device::KernelContext& c) {
+    for (const device::Operand& input : c.inputs)
+      TW_CHECK(input.contiguous() || input.count() == 0, kInternal, "boxing_part: an input has gaps");
   }
 
   boxing::ProgramRef program_;
-  device::Kernel copy_;
-  std::vector<const ir::ValueImpl*> inputs_;           // of the node, which outlives the kernel
-  mutable std::vector<std::unique_ptr<Dense>> parts_;  // of inputs that were not dense; null: not yet
+  std::string origin_;
+  std::shared_ptr<Agreement> agreement_;
 };
 
 }  // namespace
 
-std::unique_ptr<runtime::LaunchKernel> make_boxing_kernel(const ir::Node& node) {
-  return std::make_unique<BoxingKernel>(node);
+std::unique_ptr<runtime::LaunchKernel> make_boxing_kernel(const ir::Node& node, std::string origin,
+                                                          std::shared_ptr<Agreement> agreement) {
+  return std::make_unique<BoxingKernel>(node, std::move(origin), std::move(agreement));
 }
 
 }  // namespace tw::session

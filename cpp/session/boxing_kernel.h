@@ -2,14 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ir/graph.h"
 #include "runtime/kernel_source.h"
+#include "session/agreement.h"
 
 namespace tw::session {
 
-// Throws kNotImplemented where the boxing reaches ranks of other processes: a kernel of a chain must not
-// wait.
-std::unique_ptr<runtime::LaunchKernel> make_boxing_kernel(const ir::Node& node);
+// A kernel of chains where all is copied within this process, a communication where other processes take
+// part. The first communication of a program waits for `agreement`. Errors of other processes tell the user's
+// line, `origin`.
+std::unique_ptr<runtime::LaunchKernel> make_boxing_kernel(const ir::Node& node, std::string origin,
+                                                          std::shared_ptr<Agreement> agreement);
 
 }  // namespace tw::session

@@ -48,7 +48,10 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
   if (launch.node >= 0) {
     const ir::Node& node = *graph_.nodes[launch.node];
     if (node.def->schema.name == "by_rows") return make_row_kernel(node);
-    if (ir::is_boxing_part(*node.def)) return make_boxing_kernel(node);
+    if (ir::is_boxing_part(*node.def)) {
+      if (!agreement_) agreement_ = std::make_shared<Agreement>(graph_);
+      return make_boxing_kernel(node, graph_.strings[node.origin], agreement_);
+    }
     return std::make_unique<NodeKernel>(*node.def, node.attrs.get());
   }
   const ir::OpDef& def = ir::registry().get(launch.op);

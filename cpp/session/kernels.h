@@ -3,6 +3,7 @@
 
 #include "ir/graph.h"
 #include "runtime/kernel_source.h"
+#include "session/agreement.h"
 
 namespace tw::session {
 
@@ -14,6 +15,7 @@ class GraphKernels final : public runtime::KernelSource {
 
  private:
   const ir::Graph& graph_;
+  std::shared_ptr<Agreement> agreement_;  // of the boxings; null before the first
 };
 
 }  // namespace tw::session

@@ -38,6 +38,7 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_archive(m);
   tw::py::bind_global(m);
   tw::py::bind_graph(m);
+  tw::py::bind_parts(m);
   tw::py::bind_planner(m);
   tw::py::bind_profile(m);
   tw::py::bind_reader(m);

@@ -27,6 +27,7 @@ void bind_control(pybind11::module_& m);
 void bind_archive(pybind11::module_& m);
 void bind_global(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
+void bind_parts(pybind11::module_& m);
 void bind_plan(pybind11::module_& m);
 void bind_planner(pybind11::module_& m);
 void bind_profile(pybind11::module_& m);

@@ -1,0 +1,22 @@
+// Boxings in which other processes take part: their requests are complete some time after they were posted.
+#pragma once
+
+#include "planner/order.h"
+
+namespace tw::planner {
+
+// The boxing_part nodes in which something may be sent between processes.
+std::unordered_set<const ir::Node*> find_crossings(const ir::Graph& graph);
+
+// The order's crossings are posted as soon as what they read is there, in the order that they had among each
+// other: all processes meet in it.
+//
+//   %1 = mm(...)                     %1 = mm(...)
+//   %2 = mm(...)                     %2 = boxing_part([%1], ...)
+//   %3 = boxing_part([%1], ...)  →   %3 = mm(...)
+//   %4 = sub(%0, %3)                 %4 = sub(%0, %2)
+//
+// The commit stays as it is.
+Order early_order(const Order& order);
+
+}  // namespace tw::planner

@@ -1,0 +1,61 @@
+// Before the processes of a program meet for the first time they make sure that they are going to make the
+// same boxings, in the same order: otherwise they would take each other's data for something else, or wait
+// for ever.
+//
+// The boxings of a graph are told apart by which processes take part. Of each such set all members tell each
+// other a digest of the boxings that they share, with their places in the order; where digests differ, their
+// list as text, so that all of them raise the same error, which names the first that differs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/group.h"
+#include "ir/graph.h"
+
+namespace tw::session {
+
+class Agreement {
+ public:
+  // Of the process's part of a graph. `graph` is only read here.
+  explicit Agreement(const ir::Graph& graph);
+  Agreement(const Agreement&) = delete;
+  Agreement& operator=(const Agreement&) = delete;
+
+  bool reached() const { return next_ == sets_.size(); }
+  // Goes on as far as can be without waiting; true when it is reached. Throws kComm where the others make
+  // other boxings, and what their requests throw.
+  bool advance();
+  void give_up(const std::string& reason);
+
+ private:
+  struct Entry {
+    int64_t order;
+    std::string text;  // "cpu[0, 1] P(sum) -> cpu[0, 1] B of float32[4] (at train.py:12)"
+  };
+  // What a process tells of a set, 8 bytes each.
+  struct Summary {
+    uint64_t digest;
+    int64_t text_bytes;
+  };
+  struct Set {
+    std::vector<int> ranks;  // the first of each process
+    std::vector<Entry> boxings;
+    Ref<comm::Group> group;
+    std::string text;
+    std::vector<Summary> summaries;
+    std::vector<char> texts;
+    Ref<comm::Request> request;
+    bool differs = false;
+  };
+  void post_summary(Set& set);
+  void post_text(Set& set);
+  [[noreturn]] void refuse(const Set& set) const;
+
+  std::string name_;
+  std::vector<Set> sets_;  // by the order of their first boxings
+  size_t next_ = 0;
+};
+
+}  // namespace tw::session

@@ -1,0 +1,174 @@
+// Boxings in which other processes take part: posted early, in one order, with chains beside them.
+#include "planner/crossing.h"
+
+#include <algorithm>
+
+#include "eager/dispatch.h"
+#include "ir/emitter.h"
+#include "ir/graph_text.h"
+#include "ops/boxing/boxing_part.h"
+#include "plan/check.h"
+#include "plan/text.h"
+#include "planner/packing/random.h"
+#include "planner/plan_graph.h"
+#include "test.h"
+
+using namespace tw;
+
+namespace {
+
+std::unique_ptr<ir::Graph> parsed(std::string_view text) {
+  eager::initialize();
+  auto graph = ir::parse_graph(text);
+  graph->number();
+  return graph;
+}
+
+// The process of rank 0 among two: two gradients are reduced, each as soon as it is known, while the next is
+// computed; the first is read only at the end.
+constexpr const char* kStep = R"ir(graph "step" {
+  input %0 "x" : float32[64, 64]
+  variable %1 "v" : float32[64, 64]
+  variable %2 "w" : float32[64, 64]
+  %3 = mm(%0, %1) : float32[64, 64]
+  %4 = mm(%3, %2) : float32[64, 64]
+  %5 = transpose(%4, dim0=0, dim1=1) : float32[64, 64]
+  %6 = mm(%5, %3) : float32[64, 64]
+  %7 = mm(%6, %0) : float32[64, 64]
+  %8 = boxing_part([%6], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[64, 64], dtype=float32, ranks=[0], order=0) : float32[64, 64]
+  %9 = boxing_part([%7], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[64, 64], dtype=float32, ranks=[0], order=1) : float32[64, 64]
+  %10 = sub(%2, %8) : float32[64, 64]
+  %11 = sub(%1, %9) : float32[64, 64]
+  assign %2 = %10
+  assign %1 = %11
+  return
+}
+)ir";
+
+std::string actors_of(const plan::Plan& plan) {
+  std::string text;
+  for (const plan::Actor& actor : plan.actors) {
+    text += actor.name + ":";
+    for (const plan::Launch& launch : actor.launches) text += " " + launch.op;
+    text += ";";
+    for (int reg : actor.reads) text += cat(" after ", plan.registers[reg].name);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST(what_others_take_part_in) {
+  auto graph = parsed(R"ir(graph "g" {
+  input %0 "x" : float32[4]
+  %1 = boxing_part([%0], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[4], dtype=float32, ranks=[0], order=0) : float32[4]
+  %2 = boxing_part([%0], source="cpu[0, 1] B", target="cpu[0, 1] S(0)", size=[4], dtype=float32, ranks=[0], order=1) : float32[2]
+  %3 = boxing_part([%0], source="cpu[0] B", target="cpu[0] S(0)", size=[4], dtype=float32, ranks=[0], order=2) : float32[4]
+  boxing_part([%0], source="cpu[0] B", target="cpu[1] B", size=[4], dtype=float32, ranks=[0], order=3)
+  return %1, %2, %3
+}
+)ir");
+  auto crossings = planner::find_crossings(*graph);
+  std::string found;
+  for (const auto& node : graph->nodes) found += crossings.contains(node.get()) ? "1" : "0";
+  CHECK_EQ(found, "1001");  // what is cut or stays sends nothing
+}
+
+TEST(a_step_posts_early_and_reads_late) {
+  auto graph = parsed(kStep);
+  plan::Plan plan = planner::plan_graph(*graph);
+  CHECK_EQ(actors_of(plan),
+           "main 0: mm mm mm; after main 2\n"
+           "boxing 0: boxing_part; after main 0\n"
+           "main 1: mm; after main 0\n"
+           "boxing 1: boxing_part; after main 1 after boxing 0\n"
+           "main 2: sub sub; after main 1 after boxing 1\n");
+  CHECK_EQ(plan.actors[4].commit, 0);
+  plan::check_plan(plan);
+  CHECK_EQ(plan::parse_plan(plan::print_plan(plan)), plan);
+}
+
+TEST(boxings_of_this_process_alone_stay_in_the_chain) {
+  auto graph = parsed(R"ir(graph "g" {
+  input %0 "x" : float32[4]
+  input %1 "y" : float32[4]
+  %2, %3 = boxing_part([%0, %1], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[4], dtype=float32, ranks=[0, 1], order=0) : float32[4], float32[4]
+  %4 = exp(%2) : float32[4]
+  return %4
+}
+)ir");
+  plan::Plan plan = planner::plan_graph(*graph);
+  CHECK_EQ(actors_of(plan), "main: boxing_part exp;\n");
+}
+
+TEST(what_is_read_at_once_leaves_nothing_beside_it) {
+  auto graph = parsed(R"ir(graph "g" {
+  input %0 "x" : float32[4]
+  %1 = boxing_part([%0], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[4], dtype=float32, ranks=[0], order=0) : float32[4]
+  %2 = exp(%1) : float32[4]
+  %3 = boxing_part([%2], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[4], dtype=float32, ranks=[0], order=1) : float32[4]
+  return %3
+}
+)ir");
+  plan::Plan plan = planner::plan_graph(*graph);
+  CHECK_EQ(actors_of(plan),
+           "main 0:; after main 2\n"
+           "boxing 0: boxing_part; after main 0\n"
+           "main 1: exp; after main 0 after boxing 0\n"
+           "boxing 1: boxing_part; after main 1 after boxing 0\n"
+           "main 2:; after main 1 after boxing 1\n");
+}
+
+// The verifier accepts whatever is planned, with boxings anywhere; it holds every address against the
+// flights.
+TEST(random_graphs) {
+  planner::Random random(5);
+  for (int round = 0; round < 300; round++) {
+    auto graph = parsed(
+        "graph \"random\" { input %0 \"x\" : float32[8, 4] variable %1 \"v\" : float32[8, 4] return }");
+    std::vector<ir::Value> values{graph->inputs[0].value, graph->variables[0].value};
+    int count = 4 + static_cast<int>(random.below(24)), boxings = 0;
+    {
+      ir::GraphEmitter emitter(*graph);
+      ir::Emitter* before = ir::Emitter::swap_current(&emitter);
+      auto any = [&]() -> const ir::Value& {
+        size_t back = random.below(std::min<size_t>(values.size(), 6));
+        return values[values.size() - 1 - back];
+      };
+      for (int i = 0; i < count; i++) {
+        const ir::Value x = any();
+        switch (random.below(6)) {
+          case 0:
+            values.push_back(ir::op<"add">(x, any()));
+            break;
+          case 1:
+            values.push_back(ir::op<"exp">(x));
+            break;
+          case 2:
+            values.push_back(ir::op<"flip">(x, IntList{0}));
+            break;
+          case 3:  // a view that must be copied where a boxing reads it
+            values.push_back(ir::op<"reshape">(ir::op<"transpose">(ir::op<"reshape">(x, IntList{4, 8}), 0, 1),
+                                               IntList{8, 4}));
+            break;
+          default: {
+            ops::BoxingPartAttrs attrs{"cpu[0, 1] P(sum)", "cpu[0, 1] B", {8, 4},
+                                       DType::kFloat32,    {0},           boxings++};
+            const int starts[] = {0, 1};
+            ir::Node& node = graph->append(ir::registry().get("boxing_part"), {&x, 1}, starts, &attrs);
+            values.push_back(node.outputs[0]);
+          }
+        }
+      }
+      ir::Emitter::swap_current(before);
+    }
+    for (size_t i = 0; i < values.size(); i += 3) graph->outputs.push_back(values[values.size() - 1 - i]);
+    if (random.below(2)) graph->assignments.push_back({0, values.back()});
+    plan::Plan plan = planner::plan_graph(*graph);
+    plan::check_plan(plan);
+    int communications = 0;
+    for (const plan::Actor& actor : plan.actors) communications += actor.kind == plan::ActorKind::kComm;
+    CHECK_EQ(communications, boxings);
+  }
+}
