@@ -82,8 +82,14 @@ std::span<const Pass> layout_passes() {
   return kPasses;
 }
 
+std::span<const Pass> meeting_passes() {
+  static constexpr Pass kPasses[] = {{"bucket_boxings", bucket_boxings}};
+  return kPasses;
+}
+
 const Pass* find_pass(std::string_view name) {
-  for (std::span<const Pass> passes : {simplify_passes(), final_passes(), layout_passes(), fuse_passes()})
+  for (std::span<const Pass> passes :
+       {simplify_passes(), final_passes(), layout_passes(), meeting_passes(), fuse_passes()})
     for (const Pass& pass : passes)
       if (pass.name == name) return &pass;
   return nullptr;

@@ -32,6 +32,8 @@ std::span<const Pass> final_passes();
 
 // What is run on a simplified graph that has global values, before it is cut into those of the ranks.
 std::span<const Pass> layout_passes();
+// What is run after them where ranks of several processes take part: messages cost more than copies.
+std::span<const Pass> meeting_passes();
 
 // Any pass by its name; null when there is none.
 const Pass* find_pass(std::string_view name);

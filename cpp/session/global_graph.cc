@@ -9,6 +9,7 @@ passes::ProcessGraph lay_out(ir::Graph& graph) {
   passes::simplify(graph);
   passes::run_passes(graph, passes::layout_passes());
   const comm::World& world = comm::world();
+  if (world.processes().size() > 1) passes::run_passes(graph, passes::meeting_passes());
   std::vector<std::vector<int64_t>> ranks(world.processes().size());
   for (int64_t rank : passes::ranks_of(graph)) {
     TW_CHECK(world.is_valid(static_cast<int>(rank)), kPlacement, graph.name, ": a placement has rank ", rank,

@@ -8,6 +8,7 @@ namespace tw::passes {
 
 void choose_layouts(ir::Graph& graph);
 void gather_boxings(ir::Graph& graph);
+void bucket_boxings(ir::Graph& graph);
 // Returns whether no other choice takes less time by the machine's costs.
 bool choose_layouts(ir::Graph& graph, const machine::Machine& machine);
 
