@@ -6,6 +6,7 @@ import pytest
 
 HEAD = """
 from thalweg._core._native import Graph, PartProgram, lay_out
+import re
 import numpy as np
 
 def program(text, *, variables=()):
@@ -53,8 +54,6 @@ def test_a_data_parallel_step_gives_what_one_process_gives(ranks, processes):
         HEAD
         + """
 parallel, (u, d) = program(STEP, variables=[up, down])
-alone_text = "\\n".join(line for line in STEP.replace(" B\\n", "\\n").splitlines())
-import re
 alone_text = re.sub(r" @cpu.*", "", STEP)
 alone = PartProgram(Graph.parse(alone_text), [a := tw.tensor(up), b := tw.tensor(down)])
 for step in range(10):
@@ -108,7 +107,7 @@ for number in range(5):
         lines = [line.split("] ", 1)[1] for line in outcome.out.splitlines() if line.startswith(f"[rank {rank}]")]
         assert lines[:2] == ["step 0: 12.0", "step 1: 12.0"]
         kind = "IndexError" if rank == 1 else "CommError"
-        assert re.match(rf"step 2, True: {kind}: .*embedding.*out of range.*model.py:7", lines[2]), lines[2]
+        assert re.match(rf"step 2, True: {kind}: .*embedding.*out of bounds.*model.py:7", lines[2]), lines[2]
         assert ("rank 1: " in lines[2]) == (rank == 0)
         for later in lines[3:]:
             assert re.match(r"step \d, True: CommError: .*is out of use since a call has failed: .*rank 1", later)

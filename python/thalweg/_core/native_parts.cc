@@ -28,7 +28,7 @@ std::tuple<std::shared_ptr<ir::Graph>, Parts, Parts, Parts> lay_out(ir::Graph& g
           std::move(outputs)};
 }
 
-std::unique_ptr<session::Program> make(const ir::Graph& graph, std::vector<eager::Tensor> variables) {
+std::unique_ptr<session::Program> make(ir::Graph& graph, std::vector<eager::Tensor> variables) {
   return std::make_unique<session::Program>(ir::parse_graph(ir::print_graph(graph)), std::move(variables),
                                             std::vector<eager::Tensor>());
 }
@@ -38,7 +38,7 @@ std::unique_ptr<session::Program> make(const ir::Graph& graph, std::vector<eager
 void bind_parts(pb::module_& m) {
   m.def("lay_out", lay_out);
   pb::class_<session::Program>(m, "PartProgram")
-      .def(pb::init(make))
+      .def(pb::init(&make))
       .def("run", [](session::Program& program,
                      const std::vector<eager::Tensor>& inputs) { return program.run(inputs, {}); })
       .def("plan", [](session::Program& program) { return std::make_shared<plan::Plan>(program.plan()); })
