@@ -145,7 +145,9 @@ def main(argv=None):
     for text in problems:
         print(text)
     states = [summary.state(r) for r in results]
-    counts = ", ".join(f"{states.count(s)} {s}" for s in ("passed", "failed", "missing", "crashed", "not offered"))
+    counts = ", ".join(
+        f"{states.count(s)} {s}" for s in ("passed", "failed", "known", "missing", "crashed", "not offered")
+    )
     samples = sum(r["samples"] for r in results)
     exempt = sum(r.get("exempt_samples", 0) for r in results)
     print(f"{counts}; {exempt} of {samples} samples exempt; {time.perf_counter() - start:.0f} s")

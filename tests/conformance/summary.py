@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from . import known
+
 TITLES = {
     "op": "Operators",
     "module": "Modules",
@@ -25,12 +27,14 @@ def totals(results):
 
 
 def state(r):
-    """One word for a result: passed, failed, missing (demanded, not offered), 'not offered' or crashed."""
+    """One word: passed, failed, known (to fail), missing (demanded, not offered), 'not offered' or crashed."""
     if r.get("error"):
         return "crashed"
     if r.get("missing"):
         return "missing" if r["demanded"] else "not offered"
     failed = any(c.get("failed") for by in r["counts"].values() for c in by.values())
+    if failed and not r["demanded"] and known.name_of(r["name"]):
+        return "known"
     return "failed" if failed else "passed"
 
 
@@ -69,7 +73,8 @@ def line(r):
         kinds = [f"{k} {c['failed']}/{c['failed'] + c.get('passed', 0)}" for k, c in by.items() if c.get("failed")]
         if kinds:
             bad.append(f"{dtype}: {', '.join(kinds)}")
-    return f"FAIL   {r['name']}: {counts['failed']} failed, {tail}\n       " + "\n       ".join(bad)
+    label = "known " if word == "known" else "FAIL  "
+    return f"{label} {r['name']}: {counts['failed']} failed, {tail}\n       " + "\n       ".join(bad)
 
 
 def failure_lines(r, limit):
@@ -88,7 +93,7 @@ def failure_lines(r, limit):
     return lines
 
 
-def exemption_problems(results, known, maximum, complete):
+def exemption_problems(results, exemptions, maximum, complete):
     """What is wrong with the exemptions: too many samples, or (after a complete run) ones that nothing needs."""
     problems = []
     samples = sum(r.get("samples", 0) for r in results)
@@ -100,7 +105,9 @@ def exemption_problems(results, known, maximum, complete):
         for key, seen in r.get("exemptions", {}).items():
             used[key] += seen["failed"]
     if complete:
-        problems += [f"stale exemption, its check passes or never ran: {key}" for key in known if not used[key]]
+        failing = {known.name_of(r["name"]) for r in results if state(r) == "known"}
+        problems += [f"stale known failure, it passes or never ran: {n}" for n in known.FAILURES if n not in failing]
+        problems += [f"stale exemption, its check passes or never ran: {key}" for key in exemptions if not used[key]]
     return problems
 
 
@@ -171,7 +178,7 @@ def markdown(data):
         lines += [
             f"## {title}",
             "",
-            f"{states['passed']} pass, {states['failed']} fail, {states['missing']} demanded ones are missing,"
+            f"{states['passed']} pass, {states['failed']} fail, {states['known']} are known to, {states['missing']} demanded ones are missing,"
             f" {states['crashed']} crashed, {states['not offered']} are not offered. {counts['passed']} checks pass,"
             f" {counts['failed']} fail, {counts['exempt']} are exempt; {exempt} of {samples} samples are exempt.",
             "",
@@ -182,6 +189,9 @@ def markdown(data):
         absent = [r["name"] for r in results if state(r) == "not offered"]
         if absent:
             lines += [f"Not offered: {', '.join(f'`{n}`' for n in absent)}.", ""]
+    if any(state(r) == "known" for r in data["results"]):
+        lines += ["## Known failures of names that need not be offered", ""]
+        lines += [*(f"- `{name}`: {reason}." for name, reason in known.FAILURES.items()), ""]
     if data["exemptions"]:
         lines += ["## Exemptions", "", *(f"- {key}" for key in data["exemptions"]), ""]
     return "\n".join(lines)
