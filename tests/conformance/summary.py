@@ -178,7 +178,8 @@ def markdown(data):
         lines += [
             f"## {title}",
             "",
-            f"{states['passed']} pass, {states['failed']} fail, {states['known']} are known to, {states['missing']} demanded ones are missing,"
+            f"{states['passed']} pass, {states['failed']} fail, {states['known']} are known to,"
+            f" {states['missing']} demanded ones are missing,"
             f" {states['crashed']} crashed, {states['not offered']} are not offered. {counts['passed']} checks pass,"
             f" {counts['failed']} fail, {counts['exempt']} are exempt; {exempt} of {samples} samples are exempt.",
             "",
