@@ -41,6 +41,9 @@ struct Part {
   std::span<const int64_t> send_counts = {}, receive_counts = {};
 };
 
+// Whether a call between machines goes in two levels (transfer_levels.h): kAuto unless it is small.
+enum class Levels : uint8_t { kAuto, kOne, kTwo };
+
 struct Call {
   CallKind kind = CallKind::kBarrier;
   DType dtype = DType::kFloat32;
@@ -48,9 +51,10 @@ struct Call {
   int64_t count = 0;                     // T; or every part's elements where `counts` is empty
   std::span<const int64_t> counts = {};  // of each member; empty: `count` for all
   Reduction reduction = Reduction::kSum;
-  int root = 0;                  // a member
-  Dims shape = {};               // told to the other members and compared with theirs; empty says nothing
-  std::string_view origin = {};  // the user's line, told to others when calls do not fit: "train.py:12"
+  int root = 0;                   // a member
+  Levels levels = Levels::kAuto;  // equal on all members
+  Dims shape = {};                // told to the other members and compared with theirs; empty says nothing
+  std::string_view origin = {};   // the user's line, told to others when calls do not fit: "train.py:12"
   // What owns the memory; kept until the request is complete or has failed.
   SmallVector<Ref<RefCounted>, 4> keep = {};
 

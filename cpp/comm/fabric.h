@@ -1,12 +1,13 @@
 // This process's connections to the other processes of the job, and its waiting.
 //
-// To each process of its machine there is a socket: it carries the memory of links, and its end tells that
-// the other one is gone. Requests make progress inside `wait`: a short spin while the processes number no
-// more than the cores, then sleep on the process's doorbell, looking every 100 ms whether somebody has died.
+// Requests make progress inside `wait`: a short spin while the processes of the machine number no more than
+// its cores, then sleep on the process's doorbell, which processes of the machine ring, and the watcher of
+// connections to others; every 100 ms a look whether somebody has died.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,8 +15,9 @@
 #include "base/clock.h"
 #include "comm/group.h"
 #include "comm/link.h"
+#include "comm/lobby.h"
 #include "comm/rendezvous.h"
-#include "comm/socket.h"
+#include "comm/watcher.h"
 
 namespace tw::comm {
 
@@ -24,44 +26,21 @@ class Active {
  public:
   // Does what can be done without waiting; true if that was something. Skips when another thread is at it.
   virtual bool advance() = 0;
+  // For a process that is about to end: drops what has come; whether others will get all that was written to
+  // them.
+  virtual bool drain() = 0;
 
  protected:
   ~Active() = default;
 };
 
-class Peer {
- public:
-  Peer(int process, Descriptor socket, int pid);
-  // The first things that either side sends: its doorbell.
-  void send_doorbell(int mine);
-  void take_doorbell(int64_t deadline_ns);
-  Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(doorbell_.data()); }
-  int process() const { return process_; }
-
-  // Memory of a group: sent by the process with the lower number, taken when it has come.
-  void send_memory(uint64_t group, int fd);
-  bool take_memory(uint64_t group, Descriptor* memory);
-  // Whether the process has ended. What it has written before is still there.
-  bool gone();
-
- private:
-  void receive();
-
-  int process_;
-  Descriptor socket_, pid_;
-  Mapping doorbell_;
-  std::map<uint64_t, Descriptor> memories_;
-  bool gone_ = false;
-  std::mutex mutex_;
-};
-
 class Fabric {
  public:
-  // Meets the other processes and connects to those of this machine.
+  // Meets the other processes and connects to them.
   static std::unique_ptr<Fabric> make(const JobOptions& options);
 
   const World& world() const { return *world_; }
-  Peer& peer(int process);  // throws kComm for a process of another machine
+  Peer& peer(int process) { return *peers_[process]; }  // another one than this
   Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(doorbell_.data()); }
 
   // Advanced from now on whenever anybody waits; kept for good.
@@ -70,16 +49,22 @@ class Fabric {
   // called now and then while nothing moves, to look at peers.
   template <class Done, class Check>
   bool wait(Active& first, int64_t timeout_ms, Done done, Check check);
+  // Before the process ends: waits a little until other machines have what was written to them.
+  void leave();
 
  private:
+  friend class FabricMaker;
   Fabric() = default;
   bool advance_all();
 
   std::unique_ptr<World> world_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by process; null for this one and those of other machines
   Descriptor doorbell_memory_;
   Mapping doorbell_;
+  std::unique_ptr<Watcher> watcher_;  // null in a job on one machine, as is what follows
+  std::unique_ptr<Lobby> lobby_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by process; null for this one
   bool spins_ = false;
+  int pid_ = getpid();  // children of a fork have no connections
   std::mutex mutex_;
   std::vector<Active*> active_;
   std::vector<Ref<Group>> kept_;
@@ -106,8 +91,12 @@ bool Fabric::wait(Active& first, int64_t timeout_ms, Done done, Check check) {
     Doorbell& bell = doorbell();
     bell.enter();
     uint32_t seen = bell.rings.load(std::memory_order_seq_cst);
+    if (watcher_) watcher_->clear();
     moved = advance_all();
-    if (!done() && !moved) bell.sleep(seen, std::max<int64_t>(std::min(kNapNs, deadline - now), 1));
+    if (!done() && !moved) {
+      if (watcher_) watcher_->arm();
+      bell.sleep(seen, std::max<int64_t>(std::min(kNapNs, deadline - now), 1));
+    }
     bell.leave();
     if (done()) return true;
     int64_t woken = now_ns();

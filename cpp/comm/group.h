@@ -51,11 +51,15 @@ class Group : public RefCounted {
 
   // Bytes that calls have moved from one member to another, within this process and out of it.
   int64_t moved_bytes() const { return moved_bytes_; }
+  int64_t far_bytes() const { return far_bytes_; }  // of them, those that have left this machine
 
  protected:
   Group(std::vector<int> ranks, int64_t timeout_ms, const World& world);
   ~Group() override = default;
-  void count_moved(int64_t bytes) { moved_bytes_ += bytes; }
+  void count_moved(int64_t bytes, int64_t far = 0) {
+    moved_bytes_ += bytes;
+    far_bytes_ += far;
+  }
 
  private:
   // A checked call or message.
@@ -66,7 +70,7 @@ class Group : public RefCounted {
   std::vector<int> ranks_, members_;
   std::string name_;
   int64_t timeout_ms_;
-  std::atomic<int64_t> moved_bytes_{0};
+  std::atomic<int64_t> moved_bytes_{0}, far_bytes_{0};
 };
 
 }  // namespace tw::comm

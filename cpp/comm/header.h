@@ -5,11 +5,9 @@
 #include <string>
 
 #include "comm/group.h"
+#include "comm/stream.h"
 
 namespace tw::comm {
-
-constexpr size_t kAlign = 64;  // everything in a stream begins at a multiple of it
-inline size_t padded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 struct CallHeader {
   uint64_t number = 0;  // of the call in its group

@@ -1,5 +1,6 @@
 // Which job this process belongs to: one of its own, or that of the environment.
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/error.h"
@@ -36,6 +37,7 @@ void begin(const JobOptions& options) {
   if (options.processes == 1) return begin_alone(options.devices);
   Fabric* fabric = Fabric::make(options).release();  // never destroyed: groups use it to the end
   g_fabric.store(fabric, std::memory_order_release);
+  std::atexit([] { g_fabric.load(std::memory_order_acquire)->leave(); });
   publish(&fabric->world());
 }
 

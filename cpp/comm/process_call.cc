@@ -32,36 +32,39 @@ bool ProcessCall::advance(const Links& links) {
   for (bool moved = true; moved;) {
     moved = false;
     for (int place = 0; place < circle_.size(); place++) {
-      Link* link = links[place].get();
-      if (!link) continue;
-      moved |= push_header(place, *link);
-      moved |= pull_header(place, *link);
+      if (!links[place]) continue;
+      Stream& stream = links[place]->calls();
+      moved |= push_header(place, stream);
+      moved |= pull_header(place, stream);
       if (mismatch_since_ != 0) continue;
       const PeerState& peer = peers_[place];
-      if (peer.sent == sizeof(CallHeader)) moved |= transfer_.push(place, *link);
-      if (peer.received == sizeof(CallHeader)) moved |= transfer_.pull(place, *link);
+      if (peer.sent == sizeof(CallHeader)) moved |= transfer_.push(place, stream);
+      if (peer.received == sizeof(CallHeader)) moved |= transfer_.pull(place, stream);
     }
     any |= moved;
   }
+  flushed_ = true;
+  for (const auto& link : links)
+    if (link) flushed_ &= link->calls().flush();
   return any;
 }
 
-bool ProcessCall::push_header(int place, Link& link) {
+bool ProcessCall::push_header(int place, Stream& stream) {
   PeerState& peer = peers_[place];
   if (peer.sent == sizeof(CallHeader)) return false;
   const char* bytes = reinterpret_cast<const char*>(&peer.header);
-  size_t written = link.calls.out.write(bytes + peer.sent, sizeof(CallHeader) - peer.sent, link.peer);
+  size_t written = stream.write(bytes + peer.sent, sizeof(CallHeader) - peer.sent);
   peer.sent += written;
   return written > 0;
 }
 
-bool ProcessCall::pull_header(int place, Link& link) {
+bool ProcessCall::pull_header(int place, Stream& stream) {
   PeerState& peer = peers_[place];
   if (peer.received == sizeof(CallHeader)) return false;
-  std::span<const char> data = link.calls.in.readable();
+  std::span<const char> data = stream.readable(sizeof(CallHeader));
   if (data.size() < sizeof(CallHeader)) return false;
   std::memcpy(&peer.theirs, data.data(), sizeof(CallHeader));
-  link.calls.in.consume(sizeof(CallHeader), link.peer);
+  stream.consume(sizeof(CallHeader));
   peer.received = sizeof(CallHeader);
   Transfer::Sum theirs{peer.theirs.payload, peer.theirs.pieces};
   Transfer::Sum wanted{peer.theirs.wanted, peer.theirs.wanted_pieces};
@@ -72,7 +75,7 @@ bool ProcessCall::pull_header(int place, Link& link) {
 }
 
 bool ProcessCall::complete() const {
-  if (mismatch_since_ != 0 || !transfer_.complete()) return false;
+  if (mismatch_since_ != 0 || !flushed_ || !transfer_.complete()) return false;
   for (const PeerState& peer : peers_)
     if (peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader)) return false;
   return true;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/header.h"
+#include "comm/link.h"
 #include "comm/request.h"
 #include "comm/transfer.h"
 
@@ -23,6 +24,7 @@ class ProcessCall {
   bool complete() const;
   void finish() { transfer_.finish(); }
   int64_t moved_bytes() const { return transfer_.moved_bytes(); }
+  int64_t far_bytes() const { return transfer_.far_bytes(); }
 
   // Calls that do not fit were seen and all headers have come, or enough time has passed.
   bool mismatch() const;
@@ -40,14 +42,15 @@ class ProcessCall {
     size_t sent = 0, received = 0;
     CallHeader theirs;
   };
-  bool push_header(int place, Link& link);
-  bool pull_header(int place, Link& link);
+  bool push_header(int place, Stream& stream);
+  bool pull_header(int place, Stream& stream);
 
   const Circle& circle_;
   Transfer transfer_;
   CallHeader header_;
   std::vector<PeerState> peers_;
   int64_t mismatch_since_ = 0;
+  bool flushed_ = false;  // all that was written so far
 };
 
 }  // namespace tw::comm

@@ -19,6 +19,7 @@ Circle circle_of(const World& world, std::span<const int> ranks) {
   for (auto& [process, list] : members) {
     if (process == world.self()) circle.self = circle.size();
     circle.processes.push_back(process);
+    circle.hosts.push_back(world.processes()[process].host);
     circle.members.push_back(std::move(list));
   }
   return circle;
@@ -45,15 +46,14 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
         circle_(circle_of(fabric.world(), Group::ranks())),
         id_(id_of(Group::ranks(), instance)),
         links_(circle_.size()),
+        gone_(circle_.size()),
         messages_(circle_.size()),
         local_messages_(name()) {
     for (int place = 0; place < circle_.size(); place++) {
       if (place == circle_.self) continue;
-      Peer& peer = fabric_.peer(circle_.processes[place]);
       if (place < circle_.self) continue;
-      Descriptor memory = Link::make_memory();
-      links_[place] = std::make_unique<Link>(memory.get(), true, peer.doorbell());
-      if (!peer.gone()) peer.send_memory(id_, memory.get());
+      Peer& peer = fabric_.peer(circle_.processes[place]);
+      links_[place] = peer.make_link(id_);
     }
   }
 
@@ -65,6 +65,14 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
   void give_up(const std::string& reason) override {
     std::lock_guard lock(mutex_);
     fail(reason);
+  }
+
+  bool drain() override {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || !failure_.empty()) return true;
+    bool drained = true;
+    for (const auto& link : links_) drained &= !link || link->drain();
+    return drained;
   }
 
  private:
@@ -99,7 +107,10 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
       fail(error.what());
       throw;
     }
-    if (sends) count_moved(static_cast<int64_t>(pending->bytes));
+    if (sends) {
+      int64_t bytes = static_cast<int64_t>(pending->bytes);
+      count_moved(bytes, circle_.hosts[place] == circle_.hosts[circle_.self] ? 0 : bytes);
+    }
     advance_locked();
     return pending;
   }
@@ -125,7 +136,7 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
         if (!call.complete()) break;
         call.finish();
         call.keep.clear();
-        count_moved(call.moved_bytes());
+        count_moved(call.moved_bytes(), call.far_bytes());
         queue_.front()->set_done();
         queue_.pop_front();
         moved = true;
@@ -145,14 +156,11 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     open_ = true;
     for (int place = 0; place < circle_.self; place++) {
       if (links_[place]) continue;
-      Peer& peer = fabric_.peer(circle_.processes[place]);
-      Descriptor memory;
-      if (peer.take_memory(id_, &memory)) {
-        links_[place] = std::make_unique<Link>(memory.get(), false, peer.doorbell());
+      links_[place] = fabric_.peer(circle_.processes[place]).take_link(id_);
+      if (links_[place])
         moved = true;
-      } else {
+      else
         open_ = false;
-      }
     }
     return moved;
   }
@@ -207,11 +215,32 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
         std::string reason = links_[place]->failure_of_peer();
         if (!reason.empty()) return fail(reason);
       }
-      if (!fabric_.peer(circle_.processes[place]).gone()) continue;
+      if (!ended(place)) continue;
       advance_locked();  // what it has written before it ended is still there
       std::string what = waits_for(place);
-      if (!what.empty()) fail(cat(what, ": ", ranks_of(place), " of ", name(), " has ended"));
+      if (!what.empty()) fail(cat(what, ": ", ranks_of(place), " of ", name(), how_ended(place)));
     }
+  }
+
+  const char* how_ended(int place) {
+    bool far = circle_.hosts[place] != circle_.hosts[circle_.self];
+    return far && fabric_.peer(circle_.processes[place]).lost() ? " cannot be reached any more"
+                                                                : " has ended";
+  }
+
+  // Whether what this process waits for can no longer come from a place.
+  bool ended(int place) {
+    Peer& peer = fabric_.peer(circle_.processes[place]);
+    if (peer.lost()) return true;
+    if (links_[place]) {
+      bool call = !queue_.empty() && queue_.front()->call.waits_for(place);
+      bool message = !messages_.waits_for(place).empty();
+      return (call && links_[place]->calls().ended()) || (message && links_[place]->messages().ended());
+    }
+    // Connections that a process has begun may come after the news of its end.
+    bool known = gone_[place];
+    gone_[place] = peer.gone();
+    return known;
   }
 
   void time_out(const Pending& request, int64_t timeout_ms) override {
@@ -232,7 +261,8 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
   Circle circle_;
   uint64_t id_;
   Links links_;
-  bool open_ = false;  // all links are there
+  std::vector<bool> gone_;  // processes without a link, as last looked at
+  bool open_ = false;       // all links are there
   std::mutex mutex_;
   std::deque<Ref<PendingCall>> queue_;
   ProcessMessages messages_;

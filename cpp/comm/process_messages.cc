@@ -80,15 +80,15 @@ bool ProcessMessages::advance(const Links& links) {
     moved = false;
     for (size_t place = 0; place < places_.size(); place++) {
       if (!links[place]) continue;
-      moved |= push(places_[place], *links[place]);
-      moved |= pull(places_[place], *links[place]);
+      moved |= push(places_[place], links[place]->messages());
+      moved |= pull(places_[place], links[place]->messages());
     }
     any |= moved;
   }
   return any;
 }
 
-bool ProcessMessages::push(Place& place, Link& link) {
+bool ProcessMessages::push(Place& place, Stream& stream) {
   if (place.sends.empty()) return false;
   Ref<ProcessMessage> message = place.sends.front();
   size_t head = sizeof(MessageHeader), end = head + padded(message->bytes), before = message->moved;
@@ -96,17 +96,16 @@ bool ProcessMessages::push(Place& place, Link& link) {
   while (message->moved < end) {
     size_t at = message->moved, written;
     if (at < head)
-      written =
-          link.messages.out.write(reinterpret_cast<const char*>(&message->header) + at, head - at, link.peer);
+      written = stream.write(reinterpret_cast<const char*>(&message->header) + at, head - at);
     else if (at < head + message->bytes)
-      written = link.messages.out.write(message->data + at - head, message->bytes - (at - head), link.peer);
+      written = stream.write(message->data + at - head, message->bytes - (at - head));
     else
-      written = link.messages.out.write(zeros, end - at, link.peer);
+      written = stream.write(zeros, end - at);
     if (written == 0) break;
     message->moved += written;
   }
   bool moved = message->moved > before;
-  if (message->moved == end) {
+  if (stream.flush() && message->moved == end) {
     place.sends.pop_front();
     message->release();
     message->set_done();
@@ -121,12 +120,13 @@ Ref<ProcessMessage> ProcessMessages::find_receive(Place& place, const MessageHea
 }
 
 // Takes the next header, unless nobody waits for anything: then the message stays where it is.
-bool ProcessMessages::begin(Place& place, Link& link) {
-  std::span<const char> data = link.messages.in.readable();
-  if (place.receives.empty() || data.size() < sizeof(MessageHeader)) return false;
+bool ProcessMessages::begin(Place& place, Stream& stream) {
+  if (place.receives.empty()) return false;
+  std::span<const char> data = stream.readable(sizeof(MessageHeader));
+  if (data.size() < sizeof(MessageHeader)) return false;
   auto coming = std::make_unique<Incoming>();
   std::memcpy(&coming->header, data.data(), sizeof(MessageHeader));
-  link.messages.in.consume(sizeof(MessageHeader), link.peer);
+  stream.consume(sizeof(MessageHeader));
   coming->to = find_receive(place, coming->header);
   if (coming->to) {
     check_fits(coming->header, coming->to->header);
@@ -138,19 +138,21 @@ bool ProcessMessages::begin(Place& place, Link& link) {
   return true;
 }
 
-bool ProcessMessages::pull(Place& place, Link& link) {
+bool ProcessMessages::pull(Place& place, Stream& stream) {
   bool moved = false;
-  while (place.coming || begin(place, link)) {
+  while (place.coming || begin(place, stream)) {
     Incoming& coming = *place.coming;
     size_t bytes = bytes_of(coming.header), end = padded(bytes);
     char* to = coming.to ? coming.to->data : coming.kept.data();
     while (coming.moved < end) {
-      std::span<const char> data = link.messages.in.readable();
-      size_t size = std::min({data.size(), end - coming.moved, kPublishBytes});
+      size_t size;
+      if (coming.moved < bytes) {
+        size = stream.read(to + coming.moved, bytes - coming.moved);
+      } else {
+        size = std::min(stream.readable(1).size(), end - coming.moved);
+        stream.consume(size);
+      }
       if (size == 0) return moved;
-      if (coming.moved < bytes)
-        std::memcpy(to + coming.moved, data.data(), std::min(size, bytes - coming.moved));
-      link.messages.in.consume(size, link.peer);
       coming.moved += size;
     }
     moved = true;

@@ -54,9 +54,9 @@ class ProcessMessages {
     std::list<Incoming> kept;
     std::unique_ptr<Incoming> coming;
   };
-  bool push(Place& place, Link& link);
-  bool pull(Place& place, Link& link);
-  bool begin(Place& place, Link& link);
+  bool push(Place& place, Stream& stream);
+  bool pull(Place& place, Stream& stream);
+  bool begin(Place& place, Stream& stream);
   static Ref<ProcessMessage> find_receive(Place& place, const MessageHeader& header);
   static void finish(Place& place, const Ref<ProcessMessage>& receive);
 

@@ -1,5 +1,7 @@
 #include "comm/rendezvous.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +44,25 @@ std::string absent(const std::vector<Arrival>& all) {
   return cat("processes ", missing, " of ", all.size(), " did not come in time");
 }
 
+uint32_t address_of_peer(const Descriptor& socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return address.sin_addr.s_addr;
+}
+
+// Where the other side of a connection to process 0 can be reached; 0 where it runs on the same machine and
+// has come by an address that others cannot use. Those and process 0 are reached where process 0 is.
+uint32_t outside_address(const Descriptor& socket) {
+  uint32_t address = address_of_peer(socket);
+  return ntohl(address) >> 24 == 127 ? 0 : address;
+}
+
+void fill_addresses(std::vector<Arrival>& all, uint32_t of_first) {
+  for (Arrival& arrival : all)
+    if (arrival.address == 0) arrival.address = of_first;
+}
+
 std::vector<Arrival> host(const JobOptions& options, const Arrival& mine, int64_t deadline) {
   const std::string what = cat("rendezvous at ", options.address, ":", options.port);
   Descriptor listener = listen_tcp(options.port);
@@ -55,6 +76,7 @@ std::vector<Arrival> host(const JobOptions& options, const Arrival& mine, int64_
     try {
       Descriptor socket = accept_one(listener, deadline, what);
       receive_all(socket, &arrival, sizeof(arrival), deadline, what);
+      arrival.address = outside_address(socket);
       sockets.push_back(std::move(socket));
       problem = problem_of(arrival, options, all);
     } catch (const Error&) {
@@ -76,6 +98,7 @@ std::vector<Arrival> host(const JobOptions& options, const Arrival& mine, int64_
     }
   }
   TW_CHECK(problem.empty(), kComm, what, ": ", problem);
+  fill_addresses(all, htonl(INADDR_LOOPBACK));
   return all;
 }
 
@@ -89,6 +112,7 @@ std::vector<Arrival> join(const JobOptions& options, const Arrival& mine, int64_
   TW_CHECK(answer.good, kComm, what, ": ", std::string(answer.problem));
   std::vector<Arrival> all(options.processes);
   receive_all(socket, all.data(), all.size() * sizeof(Arrival), deadline, what);
+  fill_addresses(all, address_of_peer(socket));
   return all;
 }
 
@@ -118,8 +142,10 @@ Arrival describe(const JobOptions& options, uint64_t unix_name) {
   // Unix sockets without a file belong to a network namespace.
   struct stat network{};
   stat("/proc/self/ns/net", &network);
-  std::strncpy(mine.host, cat(boot, " ", static_cast<int64_t>(network.st_ino)).c_str(),
-               sizeof(mine.host) - 1);
+  std::string name = options.host;
+  if (const char* given = std::getenv("THALWEG_HOST"); given && name.empty()) name = given;
+  std::string host = cat(boot, " ", static_cast<int64_t>(network.st_ino), " ", name);
+  std::strncpy(mine.host, host.c_str(), sizeof(mine.host) - 1);
   sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
   return mine;
 }
@@ -132,9 +158,42 @@ std::vector<Arrival> meet(const JobOptions& options, Arrival mine) {
   return options.process == 0 ? host(options, mine, deadline) : join(options, mine, deadline);
 }
 
+namespace {
+
+// The first name of a list such as "node[01-04,07],other": "node01".
+std::string first_host(std::string_view list) {
+  size_t end = list.find_first_of(",[");
+  std::string name(list.substr(0, end));
+  if (end == std::string_view::npos || list[end] == ',') return name;
+  std::string_view inside = list.substr(end + 1, list.find(']') - end - 1);
+  return name + std::string(inside.substr(0, inside.find_first_of(",-")));
+}
+
+bool read_slurm(JobOptions* options) {
+  bool step = std::getenv("SLURM_STEP_ID") && read_number("SLURM_PROCID", &options->process) &&
+              read_number("SLURM_NTASKS", &options->processes);
+  if (!step) return false;
+  const char* nodes = std::getenv("SLURM_STEP_NODELIST");
+  if (nodes && !std::getenv("MASTER_ADDR")) options->address = first_host(nodes);
+  return true;
+}
+
+// `here`: the variable with the number of processes on this machine.
+bool read_mpi(JobOptions* options, const char* rank, const char* size, const char* here) {
+  if (!read_number(rank, &options->process) || !read_number(size, &options->processes)) return false;
+  int local = options->processes;
+  read_number(here, &local);
+  TW_CHECK(local == options->processes || std::getenv("MASTER_ADDR"), kValue,
+           "the environment variable MASTER_ADDR ", "is wanted: mpirun has started ", local, " of ",
+           options->processes, " processes on this machine, and does not say where process 0 is");
+  return true;
+}
+
+}  // namespace
+
 bool read_environment(JobOptions* options, bool implicit) {
   const char* address = std::getenv("MASTER_ADDR");
-  bool placed = address && read_number("MASTER_PORT", &options->port);
+  bool placed = read_number("MASTER_PORT", &options->port) && address;
   if (address) options->address = address;
   if (const char* run = std::getenv("TORCHELASTIC_RUN_ID")) options->run = std::hash<std::string_view>()(run);
   // torchrun keeps a store of its own at the port.
@@ -143,11 +202,8 @@ bool read_environment(JobOptions* options, bool implicit) {
   if (placed && read_number("RANK", &options->process) && read_number("WORLD_SIZE", &options->processes))
     return true;
   if (implicit) return false;
-  return (read_number("OMPI_COMM_WORLD_RANK", &options->process) &&
-          read_number("OMPI_COMM_WORLD_SIZE", &options->processes)) ||
-         (read_number("PMI_RANK", &options->process) && read_number("PMI_SIZE", &options->processes)) ||
-         (std::getenv("SLURM_STEP_ID") && read_number("SLURM_PROCID", &options->process) &&
-          read_number("SLURM_NTASKS", &options->processes));
+  return read_mpi(options, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE") ||
+         read_mpi(options, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS") || read_slurm(options);
 }
 
 }  // namespace tw::comm

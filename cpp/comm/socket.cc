@@ -113,6 +113,10 @@ Descriptor connect_unix(const std::string& name, const std::string& what) {
   return socket;
 }
 
+void set_nonblocking(const Descriptor& socket) {
+  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+}
+
 Descriptor accept_one(const Descriptor& listener, int64_t deadline_ns, const std::string& what) {
   if (!ready(listener.get(), POLLIN, deadline_ns)) fail(what, "nobody came in time");
   Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));

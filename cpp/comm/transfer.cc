@@ -10,6 +10,7 @@ namespace tw::comm {
 namespace {
 
 constexpr size_t kPushBytes = 128 << 10;  // at once, before others get their turn
+constexpr size_t kSumBytes = 32 << 10;    // freed in steps, so that both sides work at once
 const char kZeros[kAlign] = {};
 
 }  // namespace
@@ -26,20 +27,20 @@ Transfer::Sum Transfer::sum_from(int place) const {
   return sum;
 }
 
-bool Transfer::push(int place, Link& link) {
+bool Transfer::push(int place, Stream& stream) {
   Cursor<OutPiece>& out = out_[place];
   size_t pushed = 0;
   bool moved = false;
   while (out.at < out.pieces.size() && pushed < kPushBytes) {
     const OutPiece& piece = out.pieces[out.at];
-    if (piece.needs > static_cast<int>(piece_)) break;
+    if (!may_go(piece)) break;
     size_t end = padded(piece.size), size = 0, wanted;
     if (out.offset < piece.size) {
       wanted = std::min(piece.size - out.offset, kPushBytes);
-      size = link.calls.out.write(piece.data + out.offset, wanted, link.peer);
+      size = stream.write(piece.data + out.offset, wanted);
     } else {
       wanted = end - out.offset;
-      size = wanted == 0 ? 0 : link.calls.out.write(kZeros, wanted, link.peer);
+      size = wanted == 0 ? 0 : stream.write(kZeros, wanted);
     }
     out.offset += size;
     pushed += size;
@@ -56,14 +57,18 @@ bool Transfer::push(int place, Link& link) {
   return moved;
 }
 
-bool Transfer::pull(int place, Link& link) {
+bool Transfer::may_go(const OutPiece& piece) const {
+  return piece.needs <= static_cast<int>(piece_) && (piece.from < 0 || piece.after <= in_[piece.from].at);
+}
+
+bool Transfer::pull(int place, Stream& stream) {
   Cursor<InPiece>& in = in_[place];
   bool moved = false;
   while (in.at < in.pieces.size()) {
     const InPiece& piece = in.pieces[in.at];
     bool more = false;
     if (in.offset < piece.size) {
-      more = piece.to ? pull_copy(in, piece, link) : pull_sum(place, in, piece, link);
+      more = piece.to ? pull_copy(in, piece, stream) : pull_sum(place, in, piece, stream);
       if (!more) break;
     }
     if (in.offset < piece.size) {
@@ -72,8 +77,8 @@ bool Transfer::pull(int place, Link& link) {
     }
     size_t padding = padded(piece.size) - in.offset;
     if (padding > 0) {
-      if (link.calls.in.readable().size() < padding) break;
-      link.calls.in.consume(padding, link.peer);
+      if (stream.readable(padding).size() < padding) break;
+      stream.consume(padding);
     }
     in.at++;
     in.offset = 0;
@@ -82,23 +87,20 @@ bool Transfer::pull(int place, Link& link) {
   return moved;
 }
 
-bool Transfer::pull_copy(Cursor<InPiece>& in, const InPiece& piece, Link& link) {
-  std::span<const char> data = link.calls.in.readable();
-  size_t size = std::min({data.size(), piece.size - in.offset, kPublishBytes});
-  if (size == 0) return false;
-  std::memcpy(piece.to + in.offset, data.data(), size);
-  link.calls.in.consume(size, link.peer);
+bool Transfer::pull_copy(Cursor<InPiece>& in, const InPiece& piece, Stream& stream) {
+  size_t size = stream.read(piece.to + in.offset, piece.size - in.offset);
   in.offset += size;
-  return true;
+  return size > 0;
 }
 
-bool Transfer::pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Link& link) {
+bool Transfer::pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Stream& stream) {
   if (piece.reduced != static_cast<int>(piece_)) return false;
-  bool pair = circle_.size() == 2;
-  if (!pair && turn_ != place) return false;
-  std::span<const char> data = link.calls.in.readable();
-  size_t size = std::min({data.size(), piece.size - in.offset, kPublishBytes});
   const ReducedPiece& to = pieces_[piece_];
+  const std::vector<int>& sources = *to.sources;
+  bool pair = sources.size() == 2;
+  if (!pair && sources[turn_] != place) return false;
+  std::span<const char> data = stream.readable(static_cast<size_t>(size_));
+  size_t size = std::min({data.size(), piece.size - in.offset, kSumBytes});
   if (whole_ && pair && to.output == to.own) {
     const Cursor<OutPiece>& out = out_[place];
     size_t sent = pushed(place) ? piece.size : std::min(out.offset, piece.size);
@@ -109,14 +111,15 @@ bool Transfer::pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Li
   if (pair) {
     const void* own = to.own + in.offset;
     const void* theirs = data.data();
-    const void* inputs[2] = {place == 0 ? theirs : own, place == 0 ? own : theirs};
+    bool first_place = place == sources[0];
+    const void* inputs[2] = {first_place ? theirs : own, first_place ? own : theirs};
     reduce(dtype_, reduction_, to.output + in.offset, inputs, count);
-  } else if (place == 0) {
+  } else if (turn_ == 0) {
     sums_->put(data.data(), first, count);
   } else {
     sums_->add(data.data(), first, count);
   }
-  link.calls.in.consume(static_cast<size_t>(count * size_), link.peer);
+  stream.consume(static_cast<size_t>(count * size_));
   in.offset += static_cast<size_t>(count * size_);
   in_turn_ += count;
   if (in_turn_ == to.count) {
@@ -130,19 +133,20 @@ bool Transfer::pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Li
 // What this process adds goes in at its turn; when all turns are over the sum is stored and the next piece
 // begins.
 void Transfer::take_turns() {
-  bool pair = circle_.size() == 2;
   while (piece_ < pieces_.size()) {
     const ReducedPiece& piece = pieces_[piece_];
+    int sources = static_cast<int>(piece.sources->size());
+    bool pair = sources == 2;
     if (piece.count > 0 && pair && turn_ < 2) return;
     if (piece.count > 0 && !pair) {
-      if (turn_ == circle_.self) {
+      if (turn_ < sources && (*piece.sources)[turn_] == circle_.self) {
         if (turn_ == 0)
           sums_->put(piece.own, 0, piece.count);
         else
           sums_->add(piece.own, 0, piece.count);
         turn_++;
       }
-      if (turn_ < circle_.size() || !may_store()) return;
+      if (turn_ < sources || !may_store()) return;
       sums_->store(piece.output, piece.count);
     }
     piece_++;

@@ -7,16 +7,19 @@
 //                  2(P-1)/P T out of each. Piece c+1 is sent before the result of c is waited for.
 //   reduce-scatter, all-to-all, gather, scatter, all-gather, broadcast, reduce: straight to where it is
 //   wanted.
-// Reductions take processes in their order whatever arrives first: results do not depend on timing.
+// Between machines, in two levels (transfer_levels.cc): each byte crosses once to each machine that needs it,
+// and goes on through shared memory. Reductions take processes in their order whatever arrives first: results
+// do not depend on timing.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "comm/call.h"
-#include "comm/link.h"
 #include "comm/reduce.h"
+#include "comm/stream.h"
 
 namespace tw::comm {
 
@@ -24,6 +27,7 @@ namespace tw::comm {
 struct Circle {
   std::vector<int> processes;
   std::vector<std::vector<int>> members;
+  std::vector<int> hosts;  // of each process
   int self = 0;
   int size() const { return static_cast<int>(processes.size()); }
 };
@@ -31,7 +35,9 @@ struct Circle {
 struct OutPiece {
   const char* data;
   size_t size;
-  int needs = 0;  // goes once so many pieces have been reduced
+  int needs = 0;  // goes once so many pieces have been reduced,
+  int from = -1;  // and so many have come from the process at this place; -1: from none
+  size_t after = 0;
 };
 struct InPiece {
   char* to;  // null: it is reduced
@@ -42,6 +48,7 @@ struct ReducedPiece {
   char* output;
   const char* own;  // what this process adds
   int64_t count;
+  const std::vector<int>* sources;  // the places of processes that add to it, in their order
 };
 
 class Transfer {
@@ -62,10 +69,11 @@ class Transfer {
   Sum sum_to(int place) const;
   Sum sum_from(int place) const;
   int64_t moved_bytes() const { return moved_; }
+  int64_t far_bytes() const { return far_; }  // of them, those that leave the machine
 
   // Writes and reads what can be done now; true if that was something.
-  bool push(int place, Link& link);
-  bool pull(int place, Link& link);
+  bool push(int place, Stream& stream);
+  bool pull(int place, Stream& stream);
   bool pushed(int place) const { return out_[place].at == out_[place].pieces.size(); }
   bool pulled(int place) const { return in_[place].at == in_[place].pieces.size(); }
   bool complete() const;
@@ -89,17 +97,24 @@ class Transfer {
   void broadcast(const Call& call);
   void all_to_all(const Call& call);
 
+  // In two levels.
+  class TwoLevels;
+  bool in_levels(const Call& call, int64_t count) const;  // elements in all
+
   const char* local_sum(const Call& call, int64_t count, char* into);
   int local_place(int member) const;  // among the addressable members; -1 for others
   int place_of(int member) const;     // of its process
   void send(int place, const char* data, int64_t count, int needs = 0);
+  void forward(int place, int from, const char* data,
+               int64_t count);  // what has just been expected from there
   void receive(int place, char* to, int64_t count, int reduced = -1);
   void move(char* to, const char* from, int64_t count);
 
-  bool pull_copy(Cursor<InPiece>& in, const InPiece& piece, Link& link);
-  bool pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Link& link);
+  bool pull_copy(Cursor<InPiece>& in, const InPiece& piece, Stream& stream);
+  bool pull_sum(int place, Cursor<InPiece>& in, const InPiece& piece, Stream& stream);
   void take_turns();
   bool may_store() const;
+  bool may_go(const OutPiece& piece) const;
 
   const Circle& circle_;
   DType dtype_;
@@ -110,9 +125,10 @@ class Transfer {
   std::vector<ReducedPiece> pieces_;
   std::vector<std::pair<char*, const char*>> last_copies_;
   size_t last_bytes_ = 0;
-  std::vector<char> scratch_;
-  bool whole_ = false;  // everybody reduces all: what is overwritten must have been sent
-  int64_t moved_ = 0;
+  std::vector<char> scratch_, host_sums_;
+  std::deque<std::vector<int>> sources_;  // of reduced pieces; the first is all places
+  bool whole_ = false;                    // everybody reduces all: what is overwritten must have been sent
+  int64_t moved_ = 0, far_ = 0;
 
   // The piece that is being reduced, whose turn it is, and how many elements of that process are in.
   std::optional<Accumulator> sums_;

@@ -1,8 +1,9 @@
 // Which pieces a call sends and receives.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
-#include "comm/transfer.h"
+#include "comm/transfer_levels.h"
 
 namespace tw::comm {
 
@@ -37,10 +38,13 @@ Transfer::Transfer(const Call& call, const Circle& circle)
       size_(size_of(call.dtype)),
       out_(circle.size()),
       in_(circle.size()) {
+  sources_.emplace_back(circle.size());
+  std::iota(sources_[0].begin(), sources_[0].end(), 0);
   build(call);
   int64_t longest = 0;
-  for (const ReducedPiece& piece : pieces_) longest = std::max(longest, piece.count);
-  if (circle_.size() > 2 && longest > 0) sums_.emplace(dtype_, reduction_, longest);
+  for (const ReducedPiece& piece : pieces_)
+    if (piece.sources->size() != 2) longest = std::max(longest, piece.count);
+  if (longest > 0) sums_.emplace(dtype_, reduction_, longest);
   take_turns();
 }
 
@@ -67,6 +71,14 @@ void Transfer::build(const Call& call) {
   }
 }
 
+bool Transfer::in_levels(const Call& call, int64_t count) const {
+  std::vector<int> hosts = circle_.hosts;
+  std::ranges::sort(hosts);
+  size_t different = static_cast<size_t>(std::ranges::unique(hosts).begin() - hosts.begin());
+  if (different == 1 || different == circle_.hosts.size() || call.levels == comm::Levels::kOne) return false;
+  return call.levels == comm::Levels::kTwo || count * size_ > kSmallBytes;
+}
+
 int Transfer::local_place(int member) const {
   const std::vector<int>& mine = circle_.members[circle_.self];
   auto found = std::find(mine.begin(), mine.end(), member);
@@ -83,6 +95,13 @@ int Transfer::place_of(int member) const {
 void Transfer::send(int place, const char* data, int64_t count, int needs) {
   out_[place].pieces.push_back({data, static_cast<size_t>(count * size_), needs});
   moved_ += count * size_;
+  if (circle_.hosts[place] != circle_.hosts[circle_.self]) far_ += count * size_;
+}
+
+void Transfer::forward(int place, int from, const char* data, int64_t count) {
+  send(place, data, count);
+  out_[place].pieces.back().from = from;
+  out_[place].pieces.back().after = in_[from].pieces.size();
 }
 
 void Transfer::receive(int place, char* to, int64_t count, int reduced) {
@@ -116,11 +135,10 @@ void Transfer::all_reduce(const Call& call) {
     moved_ += call.count * size_;
   }
   last_bytes_ = static_cast<size_t>(call.count * size_);
-  if (processes > 2 && call.count * size_ > kSmallBytes) {
-    return all_reduce_in_pieces(output, own, call.count);
-  }
+  if (in_levels(call, call.count)) return TwoLevels(*this).all_reduce(output, own, call.count);
+  if (processes > 2 && call.count * size_ > kSmallBytes) return all_reduce_in_pieces(output, own, call.count);
   whole_ = true;
-  pieces_.push_back({output, own, call.count});
+  pieces_.push_back({output, own, call.count, &sources_[0]});
   for (int place = 0; place < processes; place++) {
     if (place == self) continue;
     send(place, own, call.count);
@@ -138,7 +156,7 @@ void Transfer::all_reduce_in_pieces(char* output, const char* own, int64_t count
   auto size = [&](int64_t chunk, int place) { return first(chunk, place + 1) - first(chunk, place); };
   for (int64_t chunk = 0; chunk < chunks; chunk++) {
     int64_t begin = first(chunk, self) * size_;
-    pieces_.push_back({output + begin, own + begin, size(chunk, self)});
+    pieces_.push_back({output + begin, own + begin, size(chunk, self), &sources_[0]});
   }
   for (int place = 0; place < processes; place++) {
     if (place == self) continue;
@@ -161,6 +179,15 @@ void Transfer::reduce_parts(const Call& call) {
   int64_t total = offset_of(call, static_cast<int>(members));
   const char* own = local_sum(call, total, nullptr);
   int64_t step = kPieceBytes / size_;
+  if (in_levels(call, total)) {
+    std::vector<TwoLevels::Part> parts;
+    for (int member = 0; member < static_cast<int>(members); member++) {
+      int place = place_of(member);
+      char* output = place == circle_.self ? output_of(call, local_place(member)) : nullptr;
+      parts.push_back({place, offset_of(call, member), call.count_of(member), output});
+    }
+    return TwoLevels(*this).reduce(parts, own);
+  }
   for (int place = 0; place < circle_.size(); place++) {
     for (int member : circle_.members[place]) {
       int64_t offset = offset_of(call, member), count = call.count_of(member);
@@ -172,7 +199,8 @@ void Transfer::reduce_parts(const Call& call) {
         }
         for (int other = 0; other < circle_.size(); other++)
           if (other != place) receive(other, nullptr, n, static_cast<int>(pieces_.size()));
-        pieces_.push_back({output_of(call, local_place(member)) + i * size_, own + (offset + i) * size_, n});
+        pieces_.push_back(
+            {output_of(call, local_place(member)) + i * size_, own + (offset + i) * size_, n, &sources_[0]});
       }
     }
   }
@@ -182,6 +210,10 @@ void Transfer::reduce_to_root(const Call& call) {
   const char* own = local_sum(call, call.count, nullptr);
   int root = place_of(call.root);
   int64_t step = kPieceBytes / size_;
+  if (in_levels(call, call.count)) {
+    char* output = root == circle_.self ? output_of(call, local_place(call.root)) : nullptr;
+    return TwoLevels(*this).reduce({{root, 0, call.count, output}}, own);
+  }
   for (int64_t i = 0; i < call.count; i += step) {
     int64_t n = std::min(step, call.count - i);
     if (root != circle_.self) {
@@ -190,7 +222,8 @@ void Transfer::reduce_to_root(const Call& call) {
     }
     for (int other = 0; other < circle_.size(); other++)
       if (other != root) receive(other, nullptr, n, static_cast<int>(pieces_.size()));
-    pieces_.push_back({output_of(call, local_place(call.root)) + i * size_, own + i * size_, n});
+    pieces_.push_back(
+        {output_of(call, local_place(call.root)) + i * size_, own + i * size_, n, &sources_[0]});
   }
 }
 
@@ -198,20 +231,24 @@ void Transfer::gather(const Call& call, int root) {
   bool here = root < 0 || place_of(root) == circle_.self;
   char* output = here ? output_of(call, root < 0 ? 0 : local_place(root)) : nullptr;
   int members = 0;
+  for (const std::vector<int>& list : circle_.members) members += static_cast<int>(list.size());
+  bool levels = root < 0 && in_levels(call, offset_of(call, members));
+  std::vector<TwoLevels::Part> parts;
   for (int place = 0; place < circle_.size(); place++) {
-    members += static_cast<int>(circle_.members[place].size());
     for (int member : circle_.members[place]) {
       char* to = here ? output + offset_of(call, member) * size_ : nullptr;
+      parts.push_back({place, offset_of(call, member), call.count_of(member), to});
       if (place != circle_.self) {
-        if (here) receive(place, to, call.count_of(member));
+        if (here && !levels) receive(place, to, call.count_of(member));
         continue;
       }
       const char* from = input_of(call, local_place(member));
       move(to, from, call.count_of(member));
-      for (int other = 0; other < circle_.size(); other++)
+      for (int other = 0; other < circle_.size() && !levels; other++)
         if (other != place && (root < 0 || place_of(root) == other)) send(other, from, call.count_of(member));
     }
   }
+  if (levels) TwoLevels(*this).deliver(parts, output);
   if (root >= 0) return;
   last_bytes_ = static_cast<size_t>(offset_of(call, members) * size_);
   for (size_t local = 1; local < call.parts.size(); local++) {
@@ -240,16 +277,21 @@ void Transfer::scatter(const Call& call) {
 
 void Transfer::broadcast(const Call& call) {
   int root = place_of(call.root);
+  bool levels = in_levels(call, call.count);
   if (root == circle_.self) {
     const char* input = input_of(call, local_place(call.root));
-    for (int place = 0; place < circle_.size(); place++)
+    if (levels) TwoLevels(*this).deliver({{root, 0, call.count, const_cast<char*>(input)}}, nullptr);
+    for (int place = 0; place < circle_.size() && !levels; place++)
       if (place != root) send(place, input, call.count);
     for (size_t local = 0; local < call.parts.size(); local++)
       move(output_of(call, static_cast<int>(local)), input, call.count);
     return;
   }
   char* output = output_of(call, 0);
-  receive(root, output, call.count);
+  if (levels)
+    TwoLevels(*this).deliver({{root, 0, call.count, nullptr}}, output);
+  else
+    receive(root, output, call.count);
   last_bytes_ = static_cast<size_t>(call.count * size_);
   for (size_t local = 1; local < call.parts.size(); local++) {
     last_copies_.push_back({output_of(call, static_cast<int>(local)), output});

@@ -139,6 +139,7 @@ void bind_comm(pb::module_& m) {
       }))
       .def_property_readonly("name", [](const PyGroup& self) { return self.group->name(); })
       .def_property_readonly("moved_bytes", [](const PyGroup& self) { return self.group->moved_bytes(); })
+      .def_property_readonly("far_bytes", [](const PyGroup& self) { return self.group->far_bytes(); })
       .def("post", post)
       .def("post_message", post_message);
 }
