@@ -1,6 +1,7 @@
 // Steps that are collectives of groups along axes, through comm's calls. All-to-all goes by messages.
 #include "base/error.h"
 #include "boxing/program_builder.h"
+#include "sbp/boxing_levels.h"
 
 namespace tw::boxing {
 
@@ -33,13 +34,7 @@ bool ProgramBuilder::add_collective() {
   for (int64_t rank : placement.ranks)
     crosses = crosses || process_of(rank) != process_of(placement.ranks[0]);
   if (!crosses) return false;
-  std::map<int64_t, std::vector<int64_t>> groups;  // by their first positions
-  for (int64_t position = 0; position < placement.count(); position++) {
-    Dims at = placement.coordinates(position);
-    for (int64_t axis : step.axes) at[axis] = 0;
-    groups[placement.position_at(at)].push_back(position);
-  }
-  for (const auto& [first, positions] : groups) {
+  for (const std::vector<int64_t>& positions : sbp::groups_of(placement, step.axes)) {
     bool any = false;
     for (int64_t position : positions) any = any || mine(placement.ranks[position]);
     if (any) add_group(positions, kind);
@@ -64,6 +59,7 @@ void ProgramBuilder::add_group(const std::vector<int64_t>& positions, comm::Call
   }
   if (call.count == 0) return;
   call.kind = kind;
+  call.levels = plan_->steps.front().two_level ? comm::Levels::kTwo : comm::Levels::kOne;
   call.group = comm::Group::of(ranks);
   if (kind != comm::CallKind::kAllGather)
     for (int64_t axis : plan_->steps.front().axes)

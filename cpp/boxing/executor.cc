@@ -99,6 +99,7 @@ class Running final : public comm::Request {
     comm::Call call;
     call.kind = c.kind;
     call.dtype = program_->dtype;
+    call.levels = c.levels;
     call.parts = parts;
     call.count = c.count;
     call.counts = c.counts;

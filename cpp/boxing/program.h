@@ -42,6 +42,7 @@ struct PostedCall {
   Ref<comm::Group> group;
   comm::CallKind kind = comm::CallKind::kAllReduce;
   comm::Reduction reduction = comm::Reduction::kSum;
+  comm::Levels levels = comm::Levels::kAuto;
   int64_t count = 0;
   std::vector<int64_t> counts;
   std::vector<int> inputs, outputs;  // slots of the addressable members

@@ -28,7 +28,7 @@ class Active {
   virtual bool advance() = 0;
   // For a process that is about to end: drops what has come; whether others will get all that was written to
   // them.
-  virtual bool drain() = 0;
+  virtual bool drain() { return true; }
 
  protected:
   ~Active() = default;

@@ -49,12 +49,8 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
         gone_(circle_.size()),
         messages_(circle_.size()),
         local_messages_(name()) {
-    for (int place = 0; place < circle_.size(); place++) {
-      if (place == circle_.self) continue;
-      if (place < circle_.self) continue;
-      Peer& peer = fabric_.peer(circle_.processes[place]);
-      links_[place] = peer.make_link(id_);
-    }
+    for (int place = circle_.self + 1; place < circle_.size(); place++)
+      links_[place] = fabric_.peer(circle_.processes[place]).make_link(id_);
   }
 
   bool advance() override {

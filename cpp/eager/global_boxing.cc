@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "boxing/executor.h"
+#include "boxing/links.h"
 #include "eager/dispatch.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
@@ -26,7 +27,8 @@ std::vector<Tensor> move_parts(const TensorImpl& tensor, const sbp::LayoutRef& t
   }
   call.inputs = inputs;
   call.outputs = outputs;
-  sbp::BoxingPlanRef plan = plan_boxing(layout_of(tensor), to, tensor.sizes, size_of(tensor.dtype));
+  sbp::BoxingPlanRef plan =
+      plan_boxing(layout_of(tensor), to, tensor.sizes, size_of(tensor.dtype), boxing::link_model());
   boxing::ProgramRef program = boxing::program_of(plan, tensor.dtype);
   std::optional<Unlocked> unlocked;  // others may take their time
   if (!program->is_local()) unlocked.emplace();

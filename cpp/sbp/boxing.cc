@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "sbp/boxing_levels.h"
 #include "sbp/boxing_pieces.h"
 
 namespace tw::sbp {
@@ -115,7 +116,7 @@ std::vector<Piece> pieces_of(const BoxingPlan& plan, const LinkModel& model, con
 class Phase {
  public:
   std::vector<int64_t> sent;
-  int64_t total = 0;
+  int64_t total = 0, far = 0;
 
   Phase(const LinkModel& model, const std::unordered_map<int64_t, size_t>& index)
       : sent(index.size()), model_(model), index_(index) {}
@@ -125,6 +126,7 @@ class Phase {
     messages_[{from, to}] += bytes;
     sent[index_.at(from)] += bytes;
     total += bytes;
+    if (!model_.same_host(from, to)) far += bytes;
   }
   double seconds() const {
     std::vector<double> out(index_.size()), in(index_.size());
@@ -158,6 +160,33 @@ bool is_nothing(const BoxingPlan& plan, const std::vector<Piece>& pieces) {
   return plan.from->placement->type == plan.to->placement->type;
 }
 
+// An all-reduce that goes whole from everybody to everybody, if it is small enough.
+double whole_seconds(const BoxingPlan& plan, const LinkModel& model,
+                     const std::unordered_map<int64_t, size_t>& index) {
+  Phase phase(model, index);
+  const Placement& placement = *plan.from->placement;
+  for (const std::vector<int64_t>& positions : groups_of(placement, plan.steps.front().axes)) {
+    int64_t bytes = numel(box_of(*plan.from, plan.sizes, positions[0]).sizes) * plan.element_bytes;
+    if (bytes > model.whole_bytes) return plan.seconds;
+    for (int64_t from : positions)
+      for (int64_t to : positions) phase.add(placement.ranks[from], placement.ranks[to], bytes);
+  }
+  return phase.seconds();
+}
+
+// The one step is a collective: whether it goes in two levels.
+void choose_levels(BoxingPlan& plan, const LinkModel& model,
+                   const std::unordered_map<int64_t, size_t>& index) {
+  Step& step = plan.steps.front();
+  if (step.far_bytes == 0) return;
+  std::optional<LevelCost> two = two_level_cost(plan, step.kind, step.axes, model);
+  if (!two) return;
+  double one = step.kind == StepKind::kAllReduce ? whole_seconds(plan, model, index) : plan.seconds;
+  plan.seconds = std::min(one, two->seconds);
+  step.two_level = two->seconds < one;
+  if (step.two_level) step.far_bytes = two->far_bytes;
+}
+
 // Works out the steps, the bytes and the time of a plan with these pieces. `change`: the collective it is.
 void set_pieces(BoxingPlan& plan, const LinkModel& model, std::vector<Piece> pieces, const Change* change) {
   std::unordered_map<int64_t, size_t> index;
@@ -179,11 +208,13 @@ void set_pieces(BoxingPlan& plan, const LinkModel& model, std::vector<Piece> pie
     plan.steps = {{kind, kind == StepKind::kLocal ? axes : Axes(), folding.sent, 0}};
   } else if (change && change->kind != StepKind::kExchange) {
     for (size_t i = 0; i < index.size(); i++) folding.sent[i] += passing_on.sent[i];
-    plan.steps = {{change->kind, axes, folding.sent, plan.bytes}};
+    plan.steps = {{change->kind, axes, folding.sent, plan.bytes, folding.far + passing_on.far}};
+    choose_levels(plan, model, index);
   } else {
-    if (folding.total > 0) plan.steps.push_back({StepKind::kReduce, {}, folding.sent, folding.total});
+    if (folding.total > 0)
+      plan.steps.push_back({StepKind::kReduce, {}, folding.sent, folding.total, folding.far});
     if (passing_on.total > 0)
-      plan.steps.push_back({StepKind::kExchange, {}, passing_on.sent, passing_on.total});
+      plan.steps.push_back({StepKind::kExchange, {}, passing_on.sent, passing_on.total, passing_on.far});
   }
   plan.pieces = std::move(pieces);
 }

@@ -20,17 +20,21 @@ namespace tw::sbp {
 
 using Ranks = SmallVector<int64_t, 4>;
 
-// The speed of the links between devices, which decides among plans. A host is a run of so many ranks.
+// The speed of the links between devices, which decides among plans.
 struct LinkModel {
-  int64_t ranks_per_host = 1 << 30;
-  double host_bytes_per_second = 10e9;    // between two devices of one host, each way
-  double network_bytes_per_second = 2e9;  // of a device to another host
-  double host_seconds = 1e-6;             // of a message
+  const std::vector<int>* hosts = nullptr;  // of each rank; lives as long as the process. Null: all share one
+  double host_bytes_per_second = 10e9;      // between two devices of one host, each way
+  double network_bytes_per_second = 2e9;    // of a device to another host
+  double host_seconds = 1e-6;               // of a message
   double network_seconds = 10e-6;
   // A collective has tuned ways that an exchange of rectangles lacks: it is kept unless this much slower.
   double collective_advantage = 1.25;
 
-  bool same_host(int64_t a, int64_t b) const { return a / ranks_per_host == b / ranks_per_host; }
+  // All-reduces up to so many bytes go whole from everybody to everybody.
+  int64_t whole_bytes = 16 << 10;
+
+  int host_of(int64_t rank) const { return hosts && rank < std::ssize(*hosts) ? (*hosts)[rank] : 0; }
+  bool same_host(int64_t a, int64_t b) const { return host_of(a) == host_of(b); }
   friend bool operator==(const LinkModel&, const LinkModel&) = default;
 };
 
@@ -72,6 +76,8 @@ struct Step {
       axes;  // of the placement, for local steps and collectives; groups differ in these alone
   std::vector<int64_t> sent;  // bytes that each of BoxingPlan::ranks sends
   int64_t bytes = 0;          // in all
+  int64_t far_bytes = 0;      // of them, between machines
+  bool two_level = false;     // a collective that goes within machines first (boxing_levels.h)
 };
 
 class BoxingPlan final : public RefCounted {

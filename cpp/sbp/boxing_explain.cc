@@ -34,6 +34,8 @@ std::string explain(const BoxingPlan& plan) {
     if (!step.axes.empty()) out += cat(" over ", step.axes.size() == 1 ? "axis " : "axes ");
     for (size_t a = 0; a < step.axes.size(); a++) out += cat(a > 0 ? ", " : "", step.axes[a]);
     out += cat(": ", step.bytes, " bytes");
+    if (step.far_bytes > 0) out += cat(", ", step.far_bytes, " between machines");
+    if (step.two_level) out += " in two levels";
     const char* comma = " (";
     for (size_t r = 0; r < plan.ranks.size(); r++)
       if (step.sent[r] > 0)

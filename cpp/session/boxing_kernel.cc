@@ -1,6 +1,7 @@
 #include "session/boxing_kernel.h"
 
 #include "boxing/executor.h"
+#include "boxing/links.h"
 #include "comm/progress.h"
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
@@ -63,7 +64,8 @@ class BoxingKernel final : public runtime::LaunchKernel {
   BoxingKernel(const ir::Node& node, std::string origin, std::shared_ptr<Agreement> agreement)
       : origin_(std::move(origin)), agreement_(std::move(agreement)) {
     const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node.attrs.get());
-    auto plan = sbp::plan_boxing(layout_of(a.source), layout_of(a.target), a.size, size_of(a.dtype));
+    auto plan = sbp::plan_boxing(layout_of(a.source), layout_of(a.target), a.size, size_of(a.dtype),
+                                 boxing::link_model());
     program_ = boxing::program_of(plan, a.dtype);
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),

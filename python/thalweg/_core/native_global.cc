@@ -2,6 +2,7 @@
 // their faces.
 #include <pybind11/stl.h>
 
+#include "boxing/links.h"
 #include "eager/global.h"
 #include "eager/modes.h"
 #include "native.h"
@@ -120,10 +121,10 @@ void bind_global(pb::module_& m) {
   m.def("empty_global", [](const std::vector<int64_t>& sizes, DType dtype, const LayoutHandle& layout) {
     return eager::empty_global(dims_of(sizes), dtype, layout.ref);
   });
-  m.def("explain_boxing",
-        [](const LayoutHandle& from, const LayoutHandle& to, const std::vector<int64_t>& sizes, DType dtype) {
-          return sbp::explain(*plan_boxing(from.ref, to.ref, dims_of(sizes), size_of(dtype)));
-        });
+  m.def("explain_boxing", [](const LayoutHandle& from, const LayoutHandle& to,
+                             const std::vector<int64_t>& sizes, DType dtype) {
+    return sbp::explain(*plan_boxing(from.ref, to.ref, dims_of(sizes), size_of(dtype), boxing::link_model()));
+  });
   // How ops without inputs lay out their results on this thread; returns what it was.
   m.def("set_creation", [](const std::optional<LayoutHandle>& layout) {
     if (layout) eager::g_globals_exist = true;  // what is made next is one, and dispatch has to look for it

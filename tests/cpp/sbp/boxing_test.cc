@@ -217,10 +217,49 @@ TEST(the_work_is_balanced) {
 
 TEST(senders_are_near) {
   LinkModel hosts;
-  hosts.ranks_per_host = 2;
+  static const std::vector<int> kPairs = {0, 0, 1, 1};
+  hosts.hosts = &kPairs;
   BoxingPlanRef plan =
       plan_boxing(layout(line({0, 2}), {broadcast()}), layout(line({1, 3}), {broadcast()}), {4}, 4, hosts);
   for (const Piece& piece : plan->pieces) CHECK_EQ(piece.at + 1, piece.targets[0]);
+}
+
+TEST(collectives_between_machines_go_in_two_levels_where_that_is_faster) {
+  static const std::vector<int> kTwoByTwo = {0, 0, 1, 1}, kApart = {0, 1, 2, 3};
+  LinkModel model;
+  PlacementRef four = mesh({4});
+  auto step = [&](const std::vector<int>& hosts, const Sbp& from, const Sbp& to, int64_t rows) {
+    model.hosts = &hosts;
+    return plan_boxing(layout(four, {from}), layout(four, {to}), {rows, 4}, 4, model)->steps.front();
+  };
+  constexpr int64_t kRows = 1 << 16, kBytes = kRows * 16;
+  for (auto [from, to, far] : {std::tuple(partial(), broadcast(), 2 * kBytes),
+                               {split(0), broadcast(), kBytes},
+                               {partial(), split(0), kBytes}}) {
+    Step two = step(kTwoByTwo, from, to, kRows);
+    CHECK(two.two_level);
+    CHECK_EQ(two.far_bytes, far);
+    Step apart = step(kApart, from, to, kRows);  // no machine holds two
+    CHECK(!apart.two_level);
+    CHECK_EQ(apart.far_bytes, apart.bytes);
+    CHECK_EQ(two.bytes, apart.bytes);
+  }
+  Step small = step(kTwoByTwo, partial(), broadcast(), 4);  // one exchange beats four
+  CHECK(!small.two_level);
+  model.hosts = &kTwoByTwo;
+  PlacementRef square = mesh({2, 2});  // the first axis crosses machines, the second stays within one
+  CHECK_EQ(
+      explain(*plan_boxing(layout(square, {partial(), split(0)}), layout(square, {broadcast(), split(0)}),
+                           {4, 4}, 4, model)),
+      "cpu[[0, 1], [2, 3]] (P(sum), S(0)) → cpu[[0, 1], [2, 3]] (B, S(0)), shape [4, 4], 4 bytes an element\n"
+      "1. all_reduce over axis 0: 128 bytes, 128 between machines (rank 0 sends 32, rank 1 sends 32, rank 2 "
+      "sends "
+      "32, rank 3 sends 32)\n");
+  CHECK_EQ(plan_boxing(layout(square, {split(0), partial()}), layout(square, {split(0), broadcast()}), {4, 4},
+                       4, model)
+               ->steps.front()
+               .far_bytes,
+           0);
 }
 
 TEST(what_does_not_fit_is_refused) {
