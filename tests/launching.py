@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,9 @@ class Outcome:
     err: str
 
 
-def launch_command(script, processes: int, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "thalweg", "run", "--nproc", str(processes), str(script), *arguments]
+def launch_command(script, processes: int | str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+    launcher = [sys.executable, "-m", "thalweg", "run", "--nproc", str(processes), *options]
+    return [*launcher, str(script), *arguments]
 
 
 def program_environment() -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""The fixture that runs programs on several processes."""
+"""The fixtures that run programs on several processes, and on several machines."""
 
 import subprocess
 import textwrap
 
+import machines
 import pytest
 from launching import HEAD, Outcome, launch_command, program_environment
 
@@ -22,5 +23,27 @@ def ranks(tmp_path):
             env=program_environment(),
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(params=["one address", "namespaces"])
+def network(request):
+    """Two machines, as machines.py says."""
+    if request.param == "namespaces" and (reason := machines.why_no_namespaces()):
+        pytest.skip(reason)
+    made = machines.OneAddress() if request.param == "one address" else machines.Namespaces()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def nodes(network, tmp_path):
+    """nodes([processes of each machine], code) runs the code under a launcher on each; one Outcome a machine."""
+
+    def run(processes: list[int], code: str, timeout: float = 120) -> list[Outcome]:
+        script = tmp_path / "program.py"
+        script.write_text(HEAD + textwrap.dedent(code), encoding="utf-8")
+        return machines.finish(machines.start(network, script, processes), timeout)
 
     return run

@@ -49,6 +49,25 @@ def test_processes_that_others_start_find_each_other(starter):
         assert out.split() == f"{rank} 2 [3.0, 3.0, 3.0] {rank} 1".split()
 
 
+@pytest.mark.parametrize("starter", ["torchrun", "mpirun", "Slurm"])
+def test_processes_on_several_machines_find_each_other(starter):
+    port = free_port()
+    where = {"SLURM_STEP_NODELIST": "localhost,other[01-04]"} if starter == "Slurm" else {"MASTER_ADDR": "127.0.0.1"}
+    started = [
+        start(PROGRAM, MASTER_PORT=port, THALWEG_HOST=f"node{rank}", **where, **STARTERS[starter](rank))
+        for rank in range(2)
+    ]
+    for rank, process in enumerate(started):
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert out.split() == f"{rank} 2 [3.0, 3.0, 3.0] 0 2".split()
+
+
+def test_mpirun_on_several_machines_has_to_say_where_process_0_is():
+    process = start(PROGRAM, OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=2, OMPI_COMM_WORLD_LOCAL_SIZE=1)
+    assert "ValueError: the environment variable MASTER_ADDR is wanted" in process.communicate(timeout=60)[1]
+
+
 def test_an_address_may_stand_in_the_program():
     port = free_port()
     program = PROGRAM.replace("timeout=20", f"init_method='tcp://127.0.0.1:{port}', rank=RANK, world_size=2")

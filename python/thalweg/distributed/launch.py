@@ -1,4 +1,4 @@
-"""Starts a program on several processes of this machine: `thalweg run`, `python -m thalweg.distributed.launch`.
+"""Starts a program on several processes: `thalweg run`, `python -m thalweg.distributed.launch`.
 
 Every process finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment.
 Lines that it prints appear with its rank in front. When one fails, the others get two seconds to notice and are then
@@ -34,10 +34,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--nproc",
         "--nproc-per-node",
         "--nproc_per_node",
-        type=int,
-        default=1,
+        type=_counts,
+        default=[1],
         metavar="P",
-        help="processes on this machine (1)",
+        help="processes on each machine (1); P,Q,... where they differ",
     )
     parser.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines (1)")
     parser.add_argument("--node-rank", "--node_rank", type=int, default=0, metavar="I", help="number of this one (0)")
@@ -58,16 +58,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def launch(options: argparse.Namespace) -> int:
     """Runs the program of parsed options; returns 0, or the exit code of the first process that fails."""
-    if options.nproc < 1 or options.nnodes < 1 or not 0 <= options.node_rank < options.nnodes:
+    counts = options.nproc if len(options.nproc) > 1 else options.nproc * options.nnodes
+    if min(counts, default=0) < 1 or not 0 <= options.node_rank < options.nnodes:
         raise ValueError(
-            f"run: processes and machines from 1 on are wanted, got --nproc {options.nproc}, --nnodes "
+            f"run: processes and machines from 1 on are wanted, got --nproc {_text(options.nproc)}, --nnodes "
             f"{options.nnodes}, --node-rank {options.node_rank}"
+        )
+    if len(counts) != options.nnodes:
+        raise ValueError(
+            f"run: one number of processes, or one for each of {options.nnodes} machines, is wanted, got --nproc "
+            f"{_text(options.nproc)}"
         )
     if options.master_port is None:
         options.master_port = _free_port() if options.nnodes == 1 else 29500
     launcher = _Launcher()
     try:
-        launcher.start(options)
+        launcher.start(options, counts)
         return launcher.watch()
     finally:
         launcher.end()
@@ -78,6 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="thalweg.distributed.launch", description=__doc__.splitlines()[0])
     add_options(parser)
     return launch(parser.parse_args(arguments))
+
+
+def _counts(text: str) -> list[int]:
+    return [int(count) for count in text.split(",")]
+
+
+def _text(counts: list[int]) -> str:
+    return ",".join(map(str, counts))
 
 
 class _Lines:
@@ -172,12 +186,12 @@ class _Launcher:
     def _note_signal(self, number: int, frame: object) -> None:
         self.stop_signal = number
 
-    def start(self, options: argparse.Namespace) -> None:
+    def start(self, options: argparse.Namespace, counts: list[int]) -> None:
         command = [sys.executable, *(["-m"] if options.module else []), options.script, *options.arguments]
         before = _die_with(os.getpid())
-        for local in range(options.nproc):
-            rank = options.node_rank * options.nproc + local
-            started = _Process(rank, command, _environment(options, rank, local), before)
+        for local in range(counts[options.node_rank]):
+            environment = _environment(options, counts, local)
+            started = _Process(int(environment["RANK"]), command, environment, before)
             self.processes.append(started)
             self.selector.register(started.pidfd, selectors.EVENT_READ, started)
             for lines in started.lines:
@@ -244,16 +258,17 @@ def _report(failed: _Process) -> int:
     return failed.exit_code()
 
 
-def _environment(options: argparse.Namespace, rank: int, local: int) -> dict[str, str]:
-    threads = max(len(os.sched_getaffinity(0)) // options.nproc, 1)
+def _environment(options: argparse.Namespace, counts: list[int], local: int) -> dict[str, str]:
+    here = counts[options.node_rank]
+    threads = max(len(os.sched_getaffinity(0)) // here, 1)
     return {
         "OMP_NUM_THREADS": str(threads),
         **os.environ,
         "PYTHONUNBUFFERED": "1",
-        "RANK": str(rank),
+        "RANK": str(sum(counts[: options.node_rank]) + local),
         "LOCAL_RANK": str(local),
-        "WORLD_SIZE": str(options.nproc * options.nnodes),
-        "LOCAL_WORLD_SIZE": str(options.nproc),
+        "WORLD_SIZE": str(sum(counts)),
+        "LOCAL_WORLD_SIZE": str(here),
         "NODE_RANK": str(options.node_rank),
         "MASTER_ADDR": options.master_addr,
         "MASTER_PORT": str(options.master_port),

@@ -1,0 +1,162 @@
+"""Groups over several machines: what they compute, what they send, and whose failure they notice."""
+
+import os
+import re
+import signal
+import textwrap
+import time
+
+import machines
+import pytest
+from launching import HEAD
+from programs import CALLS, ONE_EACH
+
+
+def lines_of(outcomes):
+    assert all(outcome.code == 0 for outcome in outcomes), [outcome.err for outcome in outcomes]
+    return sorted(line for outcome in outcomes for line in outcome.out.splitlines())
+
+
+def test_calls_give_what_they_should(nodes):
+    assert lines_of(nodes([2, 2], CALLS)) == [f"[rank {rank}] all good" for rank in range(4)]
+
+
+def test_launchers_tell_processes_where_they_are(nodes):
+    said = lines_of(nodes([2, 2], "print(tw.env.get_node_size(), tw.env.get_local_rank(), os.environ['LOCAL_RANK'])"))
+    assert said == [f"[rank {rank}] 2 {rank % 2} {rank % 2}" for rank in range(4)]
+
+
+def test_layouts_change_between_machines(nodes):
+    code = (
+        ONE_EACH
+        + """
+mesh, line = placed([[0, 1], [2, 3]]), placed([0, 1, 2, 3])
+check_all(line, line)
+check_all(mesh, mesh, 97)
+check_all(mesh, placed([[3, 1], [0, 2]]), 97)
+check_all(placed([0, 1, 2]), placed([3, 1]), 7)
+plan = tw.sbp.explain(P, B, (4096, 16), placement=line)
+assert "1. all_reduce over axis 0: 1572864 bytes, 524288 between machines in two levels" in plan, plan
+print("done")
+"""
+    )
+    assert len(lines_of(nodes([2, 2], code))) == 4
+
+
+def test_large_calls_send_every_byte_once_between_machines(nodes):
+    code = """
+    x = tw.ones(1 << 18) * (rank + 1)
+    everyone = dist.new_group()
+    far = lambda: everyone.core("count").far_bytes
+    def crossed(call):
+        before = far()
+        call()
+        count = tw.tensor([far() - before])
+        dist.all_reduce(count)
+        return count.item()
+    half = tw.zeros(1 << 17)
+    print(crossed(lambda: dist.all_reduce(x, group=everyone)) / (4 << 18),
+          crossed(lambda: dist.broadcast(x, 1, group=everyone)) / (4 << 18),
+          crossed(lambda: dist.all_gather_into_tensor(tw.zeros(size << 16), x[: 1 << 16], group=everyone))
+          / (4 * size << 16), x[5].item())
+    """
+    assert lines_of(nodes([2, 2], code)) == [f"[rank {rank}] 2.0 1.0 1.0 10.0" for rank in range(4)]
+
+
+def test_gradients_are_averaged_between_machines(nodes):
+    code = """
+    tw.manual_seed(0)
+    net = tw.nn.Sequential(tw.nn.Linear(40, 300), tw.nn.ReLU(), tw.nn.Linear(300, 3))
+    model = tw.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.02)
+    tw.manual_seed(1)
+    x = tw.randn(4 * size, 40)
+    model(x[4 * rank : 4 * rank + 4]).square().mean().backward()
+    averaged = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    net(x).square().mean().backward()
+    assert all(tw.allclose(a, p.grad, rtol=1e-4, atol=1e-6) for a, p in zip(averaged, net.parameters()))
+    print("equal")
+    """
+    assert len(lines_of(nodes([2, 1], code))) == 3
+
+
+def test_calls_that_do_not_fit_are_errors_on_every_machine(nodes):
+    outcomes = nodes(
+        [1, 2],
+        """
+        x = tw.ones(40_000)
+        try: dist.all_reduce(x) if rank else dist.broadcast(x, 0)
+        except tw.CommError as error: print(error)
+        """,
+    )
+    for line in (lines := lines_of(outcomes)):
+        assert "broadcast of float32 [40000] with root 0" in line and "all_reduce of float32 [40000] (sum)" in line
+    assert len(lines) == 3
+
+
+LOOP = """
+x = tw.ones(200_000)
+pids = [None] * size
+dist.all_gather_object(pids, os.getpid())
+if rank == 0: print("begun", *pids, flush=True)
+beginning = time.monotonic()
+try:
+    while True: dist.all_reduce(x, dist.ReduceOp.MAX); beginning = time.monotonic()
+except tw.CommError as error:
+    print(f"noticed {time.monotonic() - beginning:.1f} s later: {error}")
+    sys.exit(3)
+"""
+
+
+def begin(network, tmp_path, processes, code):
+    script = tmp_path / "program.py"
+    script.write_text(HEAD + textwrap.dedent(code), encoding="utf-8")
+    started = machines.start(network, script, processes)
+    return started, [int(pid) for pid in started[0].stdout.readline().split()[3:]]
+
+
+def test_a_killed_rank_is_noticed_on_the_other_machine(network, tmp_path):
+    started, pids = begin(network, tmp_path, [2, 1], LOOP)
+    time.sleep(0.2)
+    os.kill(pids[2], signal.SIGKILL)
+    first, second = machines.finish(started)
+    assert (first.code, second.code) == (3, 128 + signal.SIGKILL)
+    assert "rank 2 failed first, with signal SIGKILL" in second.err
+    for line in first.out.splitlines():
+        assert re.search(
+            r"noticed [0-4]\.\d s later: all_reduce of float32 .*: rank 2 of group \[0, 1, 2\] has ended", line
+        )
+    assert len(first.out.splitlines()) == 2
+
+
+def test_a_stuck_rank_of_another_machine_is_named(nodes):
+    code = """
+    pair = dist.new_group(timeout=0.5)
+    dist.barrier()
+    if rank == 1:
+        time.sleep(2)
+        sys.exit()
+    try: dist.recv(tw.zeros(3), 1, group=pair)
+    except tw.CommError as error: print(error)
+    """
+    (line,) = lines_of(nodes([1, 1], code))
+    assert re.search(
+        r"recv of float32, 3 elements, .*: not complete within 500 ms in group .0, 1.: waiting for rank 1", line
+    )
+
+
+def test_a_machine_that_is_cut_off_is_noticed(tmp_path):
+    if reason := machines.why_no_namespaces():
+        pytest.skip(reason)
+    network = machines.Namespaces()
+    try:
+        started, _ = begin(network, tmp_path, [1, 1], LOOP)
+        time.sleep(0.2)
+        network.cut()
+        outcomes = machines.finish(started, 60)
+    finally:
+        network.close()
+    for outcome in outcomes:
+        assert outcome.code == 3 and re.search(r"noticed (1\d|[5-9])\.\d s later: .* cannot be reached", outcome.out), (
+            outcome
+        )
