@@ -3,6 +3,9 @@
 Parameters are put into buckets in the reverse of their order, which is about the order in which backward finds their
 gradients. A bucket is sent when all its gradients are there and all buckets before it are sent, so that the order is
 the same on every rank. The last gradient waits for what is on its way.
+
+A gradient that this backward has made is replaced by its part of the bucket at once: its own memory is free for what
+backward makes next, and the mean needs no copy. One that was there before keeps its memory, since others may hold it.
 """
 
 import thalweg as tw
@@ -14,10 +17,20 @@ class Bucket:
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.waiting = len(parameters)
-        self.flat = tw.empty(sum(p.numel() for p in parameters), dtype=parameters[0].dtype)
-        self.parts = dict(zip(map(id, parameters), _parts(self.flat, parameters), strict=True))
-        self.work = None
+        self.reset()
+
+    def reset(self):
+        """A backward begins; memory is that of this backward alone, as its gradients lie in it afterwards."""
+        self.waiting = len(self.parameters)
+        self.flat = self.work = None
+        self.parts = {}
+
+    def part(self, key):
+        """The place of a parameter's gradient, by the parameter's id."""
+        if self.flat is None:
+            self.flat = tw.empty(sum(p.numel() for p in self.parameters), dtype=self.parameters[0].dtype)
+            self.parts = dict(zip(map(id, self.parameters), _parts(self.flat, self.parameters), strict=True))
+        return self.parts[key]
 
 
 class Reducer:
@@ -38,9 +51,9 @@ class Reducer:
 
     def _reset(self):
         self._seen, self._unused, self._sent = set(), set(), 0
+        self._without, self._replaced = set(), set()
         for bucket in self._buckets:
-            bucket.waiting = len(bucket.parameters)
-            bucket.work = None
+            bucket.reset()
 
     def begin(self):
         """A forward begins: the backward before must have ended."""
@@ -52,6 +65,7 @@ class Reducer:
                 "find_unused_parameters=True where a forward does not use all parameters"
             )
         self._unused_allowed = False
+        self._without = {key for key, parameter in self._parameters.items() if parameter.grad is None}
 
     def expect_only(self, reached):
         """Backward will give gradients to these alone, by id; the others are not waited for."""
@@ -83,11 +97,14 @@ class Reducer:
         bucket = self._bucket_of[key]
         bucket.waiting -= 1
         with tw.no_grad():  # its share of the mean, while the gradient is in the cache
-            part, grad = bucket.parts[key], self._parameters[key].grad
-            if grad is None:
+            part, parameter = bucket.part(key), self._parameters[key]
+            if parameter.grad is None:
                 part.zero_()
-            else:
-                part.copy_(grad).mul_(1 / self._size)
+                return
+            tw.mul(parameter.grad, 1 / self._size, out=part)
+            if key in self._without:
+                parameter.grad = part
+                self._replaced.add(key)
 
     def _send(self, bucket):
         bucket.work = dist.all_reduce(bucket.flat, group=self._group, async_op=True)
@@ -98,11 +115,11 @@ class Reducer:
             for bucket in self._buckets:
                 bucket.work.wait()
                 for parameter in bucket.parameters:
-                    if parameter.grad is None and id(parameter) in used:
-                        parameter.grad = tw.empty_like(parameter)
-                kept = [p for p in bucket.parameters if p.grad is not None and id(p) in used]
-                for parameter in kept:
-                    parameter.grad.copy_(bucket.parts[id(parameter)])
+                    key = id(parameter)
+                    if key in used and parameter.grad is None:
+                        parameter.grad = bucket.part(key)
+                    elif key in used and key not in self._replaced:
+                        parameter.grad.copy_(bucket.part(key))
         self._reset()
 
     def _used_anywhere(self):
