@@ -120,14 +120,17 @@ asan-python: $(VENV)/stamp-build
 	rm -rf build/asan-site
 	$(PIP_INSTALL) --no-build-isolation --no-deps --target build/asan-site \
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.define.THALWEG_SANITIZE=address,undefined .
-	LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(SITE)/scipy_openblas32/lib \
+	THALWEG_SBP= THALWEG_NIGHTLY= LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(SITE)/scipy_openblas32/lib \
 	  PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	  $(PYTHON) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools \
 	  --ignore=tests/python/jit/test_run_graph.py --deselect=tests/ops/activation/test_gelu.py::test_error_bound_in_float32 \
 	  -k "not browser" $(ARGS)
 
+# Every property test explores, every signature meets every layout, and tests of long runs run long.
 nightly: export HYPOTHESIS_PROFILE = explore
+nightly: export THALWEG_SBP = all
+nightly: export THALWEG_NIGHTLY = 1
 nightly: lint check-ops test conformance sanitize asan-python wheel
 
 # A clean virtual environment gets the repaired wheel and nothing of the build.
