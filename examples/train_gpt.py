@@ -5,7 +5,7 @@
     python examples/train_gpt.py --resume           # goes on from the checkpoint as if it had never stopped
     python examples/train_gpt.py --graph            # the step as a static program: the same losses
     python examples/train_gpt.py --devices 4        # on four devices of this process: the same losses
-    python examples/train_gpt.py --mesh 2x2 --plan dp,tp    # each axis of the devices with a role (see parallel.py)
+    python examples/train_gpt.py --graph --mesh 2x2 --plan dp,tp    # a role for each axis (see parallel.py)
     thalweg run --nproc 4 examples/train_gpt.py --mesh 2x2 --plan dp,tp    # in four processes
 
 Writes `checkpoint` (model, optimizer, random state, losses; it loads on any mesh) and `loss.png` into the folder --out.
@@ -71,8 +71,6 @@ class Trainer:
         self.path = options.out / "checkpoint"
         head = self._read_head() if options.resume else {}
         mesh = options.mesh or options.devices and str(options.devices)
-        if mesh and options.graph:
-            raise ValueError("--graph: a static program runs on one device")
         self.mesh = Mesh(mesh, options.plan) if mesh else None
         self.vocabulary = Vocabulary(head["vocabulary"]) if head else Vocabulary.of(text)
         tokens = self.vocabulary.encode(text)

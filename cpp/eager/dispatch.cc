@@ -9,6 +9,7 @@
 #include "eager/evaluator.h"
 #include "eager/generator.h"
 #include "eager/global_dispatch.h"
+#include "eager/global_trace.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
 #include "eager/promotion.h"
@@ -199,8 +200,13 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   if (def.input_dtype_offset >= 0 && cast_to_attribute(def, inputs, attrs, &converted))
     inputs = {converted.data(), converted.size()};
   fill_random_key(def, attrs);
+  sbp::LayoutRef traced;  // how the results of a recorded op on global tensors lie
   if (globals_exist()) [[unlikely]]
-    if (is_global_call(inputs)) return dispatch_global(def, inputs, starts, attrs, outputs);
+    if (is_global_call(inputs)) {
+      if (!modes().tracer || expands(def)) return dispatch_global(def, inputs, starts, attrs, outputs);
+      traced = layout_in_trace(def, inputs, starts);
+      if (def.mutated_params) return trace_mutation(def, inputs, starts, attrs);
+    }
   if (!g_kernels[def.id] && def.expand) {
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
     return;
@@ -230,10 +236,11 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   } else {
     for (const ir::Meta& meta : context.outputs)
       results.push_back(def.dynamic_sizes ? Tensor() : empty(meta.sizes, meta.dtype));
-    if (!def.dynamic_sizes) order_results(def, inputs, {results.data(), results.size()});
+    if (!def.dynamic_sizes && !traced) order_results(def, inputs, {results.data(), results.size()});
     launch(def, inputs, starts, attrs, {context.outputs.data(), context.outputs.size()},
            {results.data(), results.size()});
   }
+  if (traced) lay_out_in_trace(*modes().tracer, inputs, traced, {results.data(), results.size()});
   outputs->reserve(results.size());
   for (Tensor& result : results) outputs->push_back(std::move(result));
   if (!recorder.active()) return;

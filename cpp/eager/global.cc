@@ -8,6 +8,7 @@
 #include "eager/global_boxing.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/tracer.h"
 
 namespace tw::eager {
 
@@ -37,8 +38,26 @@ bool all_addressable(const sbp::Placement& placement) {
   return static_cast<int64_t>(addressable(placement).positions.size()) == placement.count();
 }
 
+void Enrolment::enter(const Ref<TracedGlobals>& list, TensorImpl* tensor) {
+  leave();
+  list_ = list;
+  tensor_ = tensor;
+  list_->tensors.insert(tensor_);
+}
+
+void Enrolment::leave() {
+  if (list_) list_->tensors.erase(tensor_);
+  list_ = nullptr;
+}
+
+void copy_global(const TensorImpl& from, TensorImpl& to) {
+  to.global = from.global ? std::make_unique<GlobalPart>(*from.global) : nullptr;
+  if (from.global && from.global->traced.list()) to.global->traced.enter(from.global->traced.list(), &to);
+}
+
 std::string where_is(const TensorImpl& tensor) {
-  return tensor.global ? cat("on ", *layout_of(tensor)) : cat("a local tensor of shape ", tensor.sizes);
+  if (!tensor.global) return cat("a local tensor of shape ", tensor.sizes);
+  return tensor.global->decided ? cat("on ", *layout_of(tensor)) : cat("on ", *layout_of(tensor)->placement);
 }
 
 bool is_unshared(const TensorImpl& tensor) {
@@ -58,7 +77,7 @@ Tensor wrap_shards(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout,
   result->sizes = sizes;
   result->strides = contiguous_strides(sizes);
   result->inference = modes().inference;
-  result->global = std::make_unique<GlobalPart>(GlobalPart{layout, std::move(shards), false});
+  result->global = std::make_unique<GlobalPart>(GlobalPart{layout, std::move(shards), false, true, {}});
   return result;
 }
 
@@ -81,6 +100,11 @@ Tensor make_global(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout,
 
 Tensor empty_global(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout) {
   check_layout(*layout, sizes, "empty");
+  if (Tracer* tracer = modes().tracer) {
+    Tensor traced = empty(sizes, dtype);
+    tracer->make_global(*traced, layout, !layout->is_broadcast());
+    return traced;
+  }
   const Addressable& here = addressable(*layout->placement);
   std::vector<Tensor> shards;
   for (size_t k = 0; k < here.positions.size(); k++)
@@ -133,6 +157,8 @@ Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to) {
 }
 
 Tensor whole_here(const TensorImpl& tensor) {
+  TW_CHECK(!tensor.storage->symbolic(), kRuntime,
+           "a traced function cannot read the value of a tensor; use tensor operations instead");
   Tensor whole = box(tensor, broadcast_on(layout_of(tensor)->placement));
   TW_CHECK(!whole->global->shards.empty(), kPlacement, "this process has no rank of ",
            *layout_of(tensor)->placement, ", where the tensor lies");

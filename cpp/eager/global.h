@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "eager/tensor.h"
@@ -24,10 +25,35 @@ struct Addressable {
 const Addressable& addressable(const sbp::Placement& placement);
 bool all_addressable(const sbp::Placement& placement);
 
+// The tensors of a trace that stand for global ones, as far as they live.
+struct TracedGlobals final : RefCounted {
+  std::unordered_set<TensorImpl*> tensors;
+};
+
+// A tensor's place among them. A copy of it is none.
+class Enrolment {
+ public:
+  Enrolment() = default;
+  Enrolment(const Enrolment&) {}
+  Enrolment& operator=(const Enrolment&) = delete;
+  ~Enrolment() { leave(); }
+  void enter(const Ref<TracedGlobals>& list, TensorImpl* tensor);
+  void leave();
+  const Ref<TracedGlobals>& list() const { return list_; }
+
+ private:
+  Ref<TracedGlobals> list_;
+  TensorImpl* tensor_ = nullptr;
+};
+
 struct GlobalPart {
   sbp::LayoutRef layout;
-  std::vector<Tensor> shards;  // off the tape, one for each addressable device, in the order of positions
-  bool copied = false;         // made by a view op that had to copy: writing to it is refused
+  // Off the tape, one for each addressable device, in the order of positions; none while it is traced.
+  std::vector<Tensor> shards;
+  bool copied = false;  // made by a view op that had to copy: writing to it is refused
+  // False while a program is traced that is to choose the layout: `layout` then says the placement, with B.
+  bool decided = true;
+  Enrolment traced;
 };
 
 // Whether this process has ever made a global tensor: until then ops need not look for them.
@@ -35,6 +61,8 @@ extern std::atomic<bool> g_globals_exist;
 inline bool globals_exist() { return g_globals_exist.load(std::memory_order_relaxed); }
 
 inline const sbp::LayoutRef& layout_of(const TensorImpl& tensor) { return tensor.global->layout; }
+// `to` becomes global as `from` is, or local.
+void copy_global(const TensorImpl& from, TensorImpl& to);
 
 // "on cpu[0, 1] S(0)", or "a local tensor of shape [2, 3]".
 std::string where_is(const TensorImpl& tensor);
@@ -57,7 +85,8 @@ sbp::LayoutRef gradient_of_parts(const sbp::LayoutRef& layout);
 // The tensor laid out in another way, off the tape; shares the parts where nothing has to move.
 Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to);
 
-// The recorded forms. The gradient lies as `grad` says; null: as the input, with P become B.
+// The recorded forms; those between global tensors, and from a whole, can be traced. The gradient lies as
+// `grad` says; null: as the input, with P become B.
 Tensor to_global(const Tensor& tensor, const sbp::LayoutRef& to, const sbp::LayoutRef& grad = nullptr);
 // Local tensors of the addressable devices become the parts of a global one of these sizes.
 Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, const sbp::LayoutRef& to,

@@ -41,28 +41,6 @@ std::string input_name(const ir::OpDef& def, size_t input, std::span<const int> 
   return cat("input ", input);
 }
 
-// All global inputs lie on one placement, and the others are numbers.
-sbp::PlacementRef placement_of(const ir::OpDef& def, std::span<const ir::Value> inputs,
-                               std::span<const int> starts) {
-  size_t first = 0;
-  while (first < inputs.size() && !(inputs[first] && tensor_of(inputs[first]).global)) first++;
-  if (first == inputs.size()) return modes().creation->placement;
-  const TensorImpl& one = tensor_of(inputs[first]);
-  const sbp::PlacementRef& placement = layout_of(one)->placement;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    if (!inputs[i] || inputs[i]->wrapped_number) continue;
-    const TensorImpl& other = tensor_of(inputs[i]);
-    TW_CHECK(other.global && layout_of(other)->placement == placement, kPlacement, def.name(),
-             ": tensors on one placement are wanted, got ", input_name(def, first, starts), " ",
-             where_is(one), " and ", input_name(def, i, starts), " ", where_is(other),
-             "; to_global() brings them together");
-  }
-  return placement;
-}
-
-// A composite, or an op that says how to cut only what it is made of.
-bool expands(const ir::OpDef& def) { return def.expand && !(has_kernel(def) && def.sbp_rule); }
-
 // The parts of every input in the layouts of a plan; empty for numbers and absent ones.
 std::vector<Shards> boxed(const GlobalPlan& plan, std::span<const ir::Value> inputs) {
   std::vector<Shards> parts(inputs.size());
@@ -196,11 +174,29 @@ bool is_global_call(std::span<const ir::Value> inputs) {
   return !any && modes().creation;
 }
 
+sbp::PlacementRef placement_of(const ir::OpDef& def, std::span<const ir::Value> inputs,
+                               std::span<const int> starts) {
+  size_t first = 0;
+  while (first < inputs.size() && !(inputs[first] && tensor_of(inputs[first]).global)) first++;
+  if (first == inputs.size()) return modes().creation->placement;
+  const TensorImpl& one = tensor_of(inputs[first]);
+  const sbp::PlacementRef& placement = layout_of(one)->placement;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (!inputs[i] || inputs[i]->wrapped_number) continue;
+    const TensorImpl& other = tensor_of(inputs[i]);
+    TW_CHECK(other.global && layout_of(other)->placement == placement, kPlacement, def.name(),
+             ": tensors on one placement are wanted, got ", input_name(def, first, starts), " ",
+             where_is(one), " and ", input_name(def, i, starts), " ", where_is(other),
+             "; to_global() brings them together");
+  }
+  return placement;
+}
+
+bool expands(const ir::OpDef& def) { return def.expand && !(has_kernel(def) && def.sbp_rule); }
+
 void dispatch_global(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
                      void* attrs, ir::Values* outputs) {
   const sbp::PlacementRef placement = placement_of(def, inputs, starts);
-  TW_CHECK(!modes().tracer, kNotImplemented, def.name(),
-           ": a traced function takes no global tensors; run it without jit");
   if (expands(def)) {
     CreationGuard creation(broadcast_on(placement).get());
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
@@ -231,8 +227,6 @@ void dispatch_global(const ir::OpDef& def, std::span<const ir::Value> inputs, st
 void check_global_target(const ir::OpDef& def, std::span<const ir::Value> inputs,
                          std::span<const int> starts) {
   placement_of(def, inputs, starts);
-  TW_CHECK(!modes().tracer, kNotImplemented, def.name(),
-           ": a traced function takes no global tensors; run it without jit");
   const TensorImpl& self = tensor_of(inputs[0]);
   TW_CHECK(!self.global->copied, kRuntime, def.name(),
            ": writing to a copy would not reach the tensor that it was taken from: this view of a global "

@@ -8,6 +8,12 @@ namespace tw::eager {
 // Whether an op concerns global tensors: one is among the inputs, or it makes a tensor from nothing where
 // modes() asks for global ones.
 bool is_global_call(std::span<const ir::Value> inputs);
+// Where such a call runs. Throws kPlacement unless all its global inputs lie there and the others are
+// numbers.
+sbp::PlacementRef placement_of(const ir::OpDef& def, std::span<const ir::Value> inputs,
+                               std::span<const int> starts);
+// A composite, or an op that says how to cut only what it is made of.
+bool expands(const ir::OpDef& def);
 
 // As dispatch(), after autocast and promotion.
 void dispatch_global(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,

@@ -2,6 +2,7 @@
 // serve any order.
 #include "eager/global.h"
 #include "eager/global_boxing.h"
+#include "eager/global_trace.h"
 #include "eager/modes.h"
 #include "eager/node.h"
 #include "ir/emitter.h"
@@ -16,12 +17,12 @@ bool recorded(const TensorImpl& tensor) {
   return modes().grad_enabled && tensor.needs_grad() && floating(tensor);
 }
 
-// Global to global: the identity.
+// Global to global: the identity. Without a layout, the gradient goes on as it lies.
 class BoxNode final : public Node {
  public:
   explicit BoxNode(sbp::LayoutRef grad) : grad_(std::move(grad)) {}
   void backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) override {
-    if (grads[0]) input_grads[0] = to_global(grads[0], grad_);
+    if (grads[0]) input_grads[0] = grad_ ? to_global(grads[0], grad_) : grads[0];
   }
   std::string name() const override { return "ToGlobalBackward"; }
 
@@ -82,10 +83,11 @@ void record(Tensor& result, Ref<Node> node, const Tensor& input) {
 }  // namespace
 
 Tensor to_global(const Tensor& tensor, const sbp::LayoutRef& to, const sbp::LayoutRef& grad) {
-  if (layout_of(*tensor) == to && !grad) return tensor;
-  Tensor result = box(*tensor, to);
+  if (layout_of(*tensor) == to && tensor->global->decided && !grad) return tensor;
+  Tracer* tracer = modes().tracer;
+  Tensor result = tracer ? box_in_trace(*tracer, tensor, to) : box(*tensor, to);
   if (recorded(*tensor))
-    record(result, make_ref<BoxNode>(grad ? grad : without_partial(layout_of(*tensor))), tensor);
+    record(result, make_ref<BoxNode>(grad ? grad : gradient_in_trace(*tensor, to)), tensor);
   return result;
 }
 
@@ -94,6 +96,9 @@ Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, cons
   std::vector<Tensor> shards;
   for (const Tensor& part : parts) shards.push_back(alias(*part));
   TW_CHECK(!parts.empty(), kPlacement, "to_global: this process has no rank of ", *to->placement);
+  TW_CHECK(!modes().tracer, kNotImplemented,
+           "to_global: in a traced function local tensors cannot become the parts of a global one; make it "
+           "before, and pass it as an argument, or give a tensor that every process has, with broadcast");
   Tensor result = make_global(sizes, parts[0]->dtype, to, std::move(shards));
   bool any = false;
   for (const Tensor& part : parts) any |= recorded(*part);
@@ -108,6 +113,12 @@ Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, cons
 
 Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp::LayoutRef& grad) {
   check_layout(*to, whole->sizes, "to_global");
+  if (Tracer* tracer = modes().tracer) {
+    TW_CHECK(!recorded(*whole), kNotImplemented,
+             "to_global: in a traced function a local tensor that requires grad cannot become a global one; "
+             "make it global before");
+    return box_in_trace(*tracer, whole, to);
+  }
   Tensor result = wrap_shards(whole->sizes, whole->dtype, to, lay_out(whole, to));
   if (recorded(*whole)) {
     record(result, make_ref<FromWholeNode>(), whole);
@@ -117,6 +128,10 @@ Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp:
 }
 
 std::vector<Tensor> to_parts(const Tensor& tensor) {
+  TW_CHECK(
+      !modes().tracer, kNotImplemented,
+      "to_local: a traced function does not see the parts of a global tensor; return the tensor, and take "
+      "its parts outside");
   std::vector<Tensor> parts;
   for (const Tensor& shard : tensor->global->shards) parts.push_back(alias(*shard));
   if (!recorded(*tensor) || parts.empty()) return parts;

@@ -61,7 +61,9 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
     direct = context.outputs.size() == 1 && context.outputs[0].dtype == self.dtype;
   }
   std::shared_ptr<const GlobalPlan> plan;
-  if (global && direct) {
+  if (global && direct && modes().tracer) {
+    direct = !expands(def);
+  } else if (global && direct) {
     plan = inplace_plan(def, {inputs.data(), inputs.size()}, starts, attrs);
     direct = plan != nullptr;
   }

@@ -52,7 +52,7 @@ Tensor laid_as_leaf(const TensorImpl& leaf, const Tensor& grad) {
   TW_CHECK(leaf.global && grad->global && layout_of(leaf)->placement == layout_of(*grad)->placement,
            kPlacement, "backward: a leaf and its gradient must be on one placement, got a leaf ",
            where_is(leaf), " and a gradient ", where_is(*grad));
-  return to_global(grad, without_partial(layout_of(leaf)));
+  return leaf.global->decided ? to_global(grad, without_partial(layout_of(leaf))) : grad;
 }
 
 }  // namespace

@@ -96,9 +96,9 @@ Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
   result->dtype = tensor.dtype;
   result->inference = tensor.inference;
   if (tensor.global) [[unlikely]] {
-    TW_CHECK(geometry.sizes == tensor.sizes && geometry.offset == tensor.offset, kInternal,
-             "alias: a window on a global tensor is made by an op");
-    result->global = std::make_unique<GlobalPart>(*tensor.global);
+    bool whole = geometry.sizes == tensor.sizes && geometry.offset == tensor.offset;
+    TW_CHECK(whole || modes().tracer, kInternal, "alias: a window on a global tensor is made by an op");
+    copy_global(tensor, *result);
   }
   result->set_geometry(geometry);
   return result;

@@ -25,7 +25,10 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
 }  // namespace
 
 Tracer::Tracer(std::unique_ptr<OriginSource> origins)
-    : graph_(std::make_unique<ir::Graph>()), at_(graph_.get()), origins_(std::move(origins)) {}
+    : graph_(std::make_unique<ir::Graph>()),
+      at_(graph_.get()),
+      globals_(make_ref<TracedGlobals>()),
+      origins_(std::move(origins)) {}
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
@@ -47,10 +50,19 @@ Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
   graph_inputs_.push_back(static_cast<int>(inputs_.size()));
   inputs_.push_back({tensor, like.storage->symbolic() ? Ref<Storage>() : like.storage, gaps, false});
   graph_->inputs.push_back({name, value});
+  if (like.global) make_global(*tensor, layout_of(like), like.global->decided);
   return tensor;
 }
 
+void Tracer::make_global(TensorImpl& tensor, const sbp::LayoutRef& layout, bool decided) {
+  tensor.global = std::make_unique<GlobalPart>(GlobalPart{layout, {}, false, decided, {}});
+  tensor.global->traced.enter(globals_, &tensor);
+  if (decided) ir::graph_value(value_of(tensor)).layout = layout;
+}
+
+// That of a global tensor is another one in every call only where nobody else sees it.
 void Tracer::add_as_is(const Tensor& argument, bool fixed) {
+  fixed |= argument->global != nullptr;
   inputs_.push_back({argument, argument->storage, false, fixed});
 }
 
@@ -189,9 +201,28 @@ SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
   return touch(tensor.storage, memory);
 }
 
+namespace {
+
+// The memory of a view of a global tensor is that of what it looks into.
+TensorImpl& owner_of(TensorImpl& tensor) {
+  if (!tensor.global) return tensor;
+  TensorImpl& owner = tensor.view ? *tensor.view->base : tensor;
+  auto count = static_cast<int64_t>(owner.storage->size_bytes()) / size_of(owner.dtype);
+  bool whole = owner.offset == 0 && owner.contiguous && owner.count() == count;
+  for (const Tensor& shard : owner.global->shards) whole &= shard->contiguous;
+  TW_CHECK(whole, kNotImplemented, "a traced function: a global tensor of shape ", tensor.sizes, " ",
+           where_is(tensor),
+           " is read, the parts of which do not lie in row-major order, or which is a detached "
+           "view; take contiguous() of it, or a clone, outside");
+  return owner;
+}
+
+}  // namespace
+
 // A tensor of the outside. The variable is its memory: in the order in which the dims lie there; as a vector
 // where the tensor is a window on larger memory.
-SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
+SymbolicMemory& Tracer::capture(TensorImpl& given) {
+  TensorImpl& tensor = owner_of(given);
   bool constant = host_filled_.count(tensor.storage.get());
   auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
@@ -199,6 +230,7 @@ SymbolicMemory& Tracer::capture(TensorImpl& tensor) {
   bool whole = geometry.offset == 0 && tensor.count() == count && is_dense(geometry.sizes, geometry.strides);
   if (!whole) geometry = {{count}, {1}, 0};
   ir::GraphRef value = memory->define_leaf(geometry, tensor.dtype);
+  if (tensor.global) value->layout = layout_of(tensor);
   auto& leaves = constant ? graph_->constants : graph_->variables;
   auto& tensors = constant ? constants_ : variables_;
   leaves.push_back({cat(constant ? "constant" : "variable", leaves.size()), value});
@@ -403,6 +435,29 @@ std::vector<Ref<Storage>> Tracer::escaped() const {
   for (const Ref<Storage>& storage : made_)
     if (storage->use_count() > 1) result.push_back(storage);
   return result;
+}
+
+std::vector<Tensor> Tracer::globals_over(const Storage& storage) const {
+  std::vector<Tensor> found;
+  for (TensorImpl* tensor : globals_->tensors) {
+    if (tensor->storage.get() != &storage) continue;
+    auto count = static_cast<int64_t>(storage.size_bytes()) / size_of(tensor->dtype);
+    TW_CHECK(tensor->contiguous && tensor->offset == 0 && tensor->count() == count, kNotImplemented,
+             "a traced function: a view, of shape ", tensor->sizes,
+             ", of a global tensor that was made in it is kept outside; keep a clone of it, or return it");
+    found.emplace_back(tensor);
+  }
+  return found;
+}
+
+ir::Value Tracer::laid_out(TensorImpl& tensor) {
+  const ir::Value value = value_of(tensor);
+  if (!tensor.global || !tensor.global->decided || ir::graph_value(value).layout == layout_of(tensor))
+    return value;
+  static const ir::OpDef& boxing = ir::registry().get("boxing");
+  ir::Node& node = graph_->append(boxing, {&value, 1}, {}, boxing.defaults());
+  node.outputs[0]->layout = layout_of(tensor);
+  return node.outputs[0];
 }
 
 int Tracer::input_of(const TensorImpl& tensor) const {

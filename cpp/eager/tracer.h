@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "eager/generator.h"
+#include "eager/global.h"
 #include "eager/node.h"
 #include "eager/symbolic_memory.h"
 #include "eager/tensor.h"
@@ -95,10 +96,15 @@ class Tracer {
   const Ref<Generator>& generator() const { return generator_; }
   // Before .grad of a leaf is read or changed.
   void touch_grad(TensorImpl& leaf, bool read);
+  // The tensor stands for a global one, which lies so. Decided: as the user says, the value's layout then.
+  void make_global(TensorImpl& tensor, const sbp::LayoutRef& layout, bool decided);
   // The next node of `def` takes these attributes from numbers of the graph.
   void lift_next(const ir::OpDef& def, std::vector<ir::Lifted> lifted) {
     lifted_op_ = &def;
     lifted_ = std::move(lifted);
+  }
+  std::vector<ir::Lifted> take_lifted(const ir::OpDef& def) {
+    return &def == lifted_op_ ? std::exchange(lifted_, {}) : std::vector<ir::Lifted>();
   }
   // The path of the module that runs: nodes are recorded under it, and under the user's line.
   void set_module(const std::string& path) {
@@ -148,12 +154,17 @@ class Tracer {
 
   // ---- at the end
   ir::Value value_of(TensorImpl& tensor);
+  // The same, laid out as was decided of the tensor: what is written in place stays where it lies.
+  ir::Value laid_out(TensorImpl& tensor);
   // Puts .grad of all touched leaves back and says what the program made of them.
   std::vector<GradChange> restore_grads();
   // Appends the assignments of written variables.
   void commit();
   // Storages made by the program that somebody outside still holds.
   std::vector<Ref<Storage>> escaped() const;
+  // The tensors over one of them that stand for global ones. Throws kNotImplemented where one is a part of
+  // it.
+  std::vector<Tensor> globals_over(const Storage& storage) const;
 
   // Tensors behind graph().variables and graph().constants, in the same order.
   const std::vector<Tensor>& variables() const { return variables_; }
@@ -225,6 +236,7 @@ class Tracer {
   std::unordered_map<const Storage*, uint64_t> region_of_;  // of storages that were made in one
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
   std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
+  Ref<TracedGlobals> globals_;
   std::vector<Input> inputs_;
   std::vector<int> graph_inputs_;
   std::vector<Bound> bound_;

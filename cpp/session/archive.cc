@@ -5,6 +5,7 @@
 
 #include "ir/graph_text.h"
 #include "ir/verify.h"
+#include "passes/partition/partition.h"
 #include "passes/pass.h"
 #include "passes/simplify/simplify.h"
 #include "session/json.h"
@@ -122,6 +123,10 @@ void name_apart(std::vector<ir::Leaf>& leaves, std::unordered_set<std::string>& 
 void finish_trace(eager::Tracer& tracer, const std::vector<Tensor>& results) {
   TW_CHECK(!tracer.generator() || tracer.generator().get() == &eager::default_generator(), kValue,
            "the call draws from a generator of its own, which cannot be saved");
+  TW_CHECK(
+      passes::ranks_of(tracer.graph()).empty(), kNotImplemented,
+      "save_graph: the call works on global tensors, whose graphs cannot be saved yet; save one of local "
+      "tensors, which to_local() of a module makes of it");
   std::vector<eager::GradChange> changes = tracer.restore_grads();
   for (const Tensor& result : results) tracer.graph().outputs.push_back(tracer.value_of(*result));
   std::unordered_set<const eager::Storage*> captured;

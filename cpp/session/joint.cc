@@ -128,12 +128,14 @@ class Splitter {
                                          {node.starts.begin(), node.starts.size()}, node.attrs.get());
     copy.module = node.module;
     copy.origin = node.origin;
+    for (size_t i = 0; i < node.outputs.size(); i++) copy.outputs[i]->layout = node.outputs[i]->layout;
     return copy.outputs[ir::graph_value(value).output];
   }
 
   Value leaf_for(const Value& value) {
     ir::Graph& backward = *split_.backward;
     ir::GraphRef leaf = ir::make_graph_value(value->dtype, value->sizes);
+    leaf->layout = ir::graph_value(value).layout;
     if (auto at = variables_.find(value.get()); at != variables_.end()) {
       backward.variables.push_back({graph_.variables[at->second].name, leaf});
       split_.variables.push_back(at->second);

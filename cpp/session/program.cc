@@ -53,7 +53,8 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
       variables_(std::move(variables)),
       constants_(std::move(constants)),
       input_strides_(std::move(input_strides)),
-      bound_(std::move(bound)) {
+      bound_(std::move(bound)),
+      output_devices_(options.output_devices) {
   TW_CHECK(passes::ranks_of(*graph_).empty(), kNotImplemented, graph_->name,
            ": its tensors are global; a program is of the parts that one process has");
   for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
@@ -188,7 +189,8 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   for (size_t i = 0; i < output_data_.size(); i++) {
     const ir::ValueImpl& output = *graph_->outputs[i];
     bool known = i < options.given.size() && options.given[i];
-    outputs.push_back(known ? options.given[i] : eager::empty(output.sizes, output.dtype));
+    const device::Device device = i < output_devices_.size() ? output_devices_[i] : eager::modes().device;
+    outputs.push_back(known ? options.given[i] : eager::empty(output.sizes, output.dtype, device));
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
   }

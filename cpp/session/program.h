@@ -17,6 +17,7 @@ namespace tw::session {
 struct CompileOptions {
   int64_t memory_budget_bytes = -1;  // of the arena; values are computed twice to meet it. -1: any
   bool must_fit = true;              // false: as little as can be is good enough
+  std::vector<device::Device> output_devices = {};  // where results are allocated; none: where modes() says
 };
 
 struct RunOptions {
@@ -82,6 +83,7 @@ class Program {
   std::vector<size_t> variable_bytes_;
   std::vector<Dims> input_strides_, output_strides_;
   std::vector<eager::Bound> bound_;
+  std::vector<device::Device> output_devices_;
   std::vector<bool> assigned_;  // of the variables
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;

@@ -7,6 +7,7 @@
 #include "eager/modes.h"
 #include "ir/emitter.h"
 #include "passes/pass.h"
+#include "session/global_graph.h"
 
 namespace tw::session {
 
@@ -17,6 +18,29 @@ namespace {
 Tensor row_major(const Tensor& tensor) {
   eager::GradModeGuard no_grad(false);
   return eager::as_tensor(ir::op<"row_major">(ir::Value(tensor)));
+}
+
+// A gradient lies as its leaf does, unless something else is said of it.
+Tensor as_leaf(const eager::GradChange& change) {
+  const Tensor& grad = change.after;
+  if (!grad->global || grad->global->decided || !change.leaf->global || !change.leaf->global->decided)
+    return grad;
+  Tensor laid = eager::alias(*grad);
+  laid->global->layout = eager::without_partial(layout_of(*change.leaf));
+  laid->global->decided = true;
+  return laid;
+}
+
+// One of the tensors, of which a layout is decided if of any.
+const Tensor& decided_of(const std::vector<Tensor>& tensors) {
+  auto at = std::ranges::find_if(tensors, [](const Tensor& tensor) { return tensor->global->decided; });
+  return at == tensors.end() ? tensors[0] : *at;
+}
+
+ResultPlace place_of(const eager::TensorImpl& tensor) {
+  if (!tensor.global) return {};
+  const sbp::LayoutRef& layout = layout_of(tensor);
+  return {layout->placement, tensor.global->decided ? layout : nullptr};
 }
 
 bool reads(const eager::Tracer& tracer, const Tensor& tensor) {
@@ -34,7 +58,7 @@ std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> re
     if (change.read) step->grad_guards_.push_back({change.leaf, static_cast<bool>(change.before)});
     if (change.after == change.before) continue;
     GradEffect effect{change.leaf, tracer.input_of(*change.leaf), -1};
-    if (change.after) effect.output = step->add_output(tracer, *change.after);
+    if (change.after) effect.output = step->add_output(tracer, *as_leaf(change));
     effect.fresh = !reads(tracer, change.before);
     if (effect.input >= 0) effect.leaf = nullptr;
     step->grads_.push_back(std::move(effect));
@@ -43,7 +67,8 @@ std::unique_ptr<Step> Step::finish(eager::Tracer& tracer, std::vector<Tensor> re
 }
 
 int Step::add_output(eager::Tracer& tracer, eager::TensorImpl& tensor) {
-  tracer.graph().outputs.push_back(tracer.value_of(tensor));
+  tracer.graph().outputs.push_back(tracer.laid_out(tensor));
+  places_.push_back(place_of(tensor));
   return static_cast<int>(tracer.graph().outputs.size()) - 1;
 }
 
@@ -51,7 +76,8 @@ Step::Source Step::source_of(eager::Tracer& tracer, const Tensor& tensor) {
   Source source;
   source.input = tracer.input_of(*tensor);
   if (source.input >= 0) return source;
-  if (tensor->storage->symbolic())
+  // A view of a global tensor of the outside has no parts of its own.
+  if (tensor->storage->symbolic() || (tensor->global && tensor->global->traced.list()))
     source.output = add_output(tracer, *tensor);
   else
     source.tensor = tensor;
@@ -60,60 +86,103 @@ Step::Source Step::source_of(eager::Tracer& tracer, const Tensor& tensor) {
 
 void Step::set_gradients(eager::Tracer& tracer, const std::vector<Tensor>& gradients, int first_seed) {
   first_seed_ = static_cast<size_t>(first_seed);
-  for (const Tensor& gradient : gradients)
-    gradients_.push_back(gradient ? tracer.value_of(*gradient) : ir::Value());
+  for (const Tensor& gradient : gradients) {
+    gradients_.push_back(gradient ? tracer.laid_out(*gradient) : ir::Value());
+    if (gradient) gradient_places_.push_back(place_of(*gradient));
+  }
 }
 
-void Step::compile(eager::Tracer& tracer, CompileOptions options) {
+// Storages made by the program that somebody outside still holds become results.
+void Step::keep_state(eager::Tracer& tracer, CompileOptions& options) {
   for (const Ref<eager::Storage>& storage : tracer.escaped()) {
+    std::vector<Tensor> globals = tracer.globals_over(*storage);
     ir::Value whole = tracer.whole_of(*storage);
     if (!whole) continue;
-    kept_.push_back({storage, static_cast<int>(tracer.graph().outputs.size())});
+    if (!globals.empty()) whole = tracer.laid_out(*decided_of(globals));
+    places_.push_back(globals.empty() ? ResultPlace() : place_of(*decided_of(globals)));
+    kept_.push_back({storage, static_cast<int>(tracer.graph().outputs.size()), std::move(globals)});
     tracer.graph().outputs.push_back(std::move(whole));
     options.must_fit = false;  // the one call that makes state takes what that needs
   }
+}
+
+void Step::compile(eager::Tracer& tracer, CompileOptions options) {
+  keep_state(tracer, options);
   tracer.commit();
-  std::vector<Tensor> variables = tracer.variables(), constants = tracer.constants();
-  for (const Tensor& variable : variables)
+  LogicalLeaves leaves{tracer.variables(), tracer.constants(), {}, {}, tracer.bound(), places_};
+  for (const Tensor& variable : leaves.variables)
     if (variable)
       leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
   program_inputs_ = tracer.graph_inputs();
-  Split split;
-  std::vector<Tensor> read_variables, read_constants;
-  if (differentiable()) {
-    // Both halves are simplified as one: what backward can share with forward, it does.
-    ir::Graph& joint = tracer.graph();
-    size_t own = joint.outputs.size();
-    for (const ir::Value& gradient : gradients_)
-      if (gradient) joint.outputs.push_back(gradient);
-    passes::simplify(joint);
-    std::vector<ir::Value> wanted(joint.outputs.begin() + static_cast<int64_t>(own), joint.outputs.end());
-    joint.outputs.resize(own);
-    auto first_seed = std::find_if(program_inputs_.begin(), program_inputs_.end(),
-                                   [&](int input) { return input >= static_cast<int>(first_seed_); });
-    split = split_joint(tracer.graph(), wanted, first_seed - program_inputs_.begin());
-    program_inputs_.erase(first_seed, program_inputs_.end());
-    for (int i : split.variables) {
-      TW_CHECK(variables[i], kNotImplemented, tracer.graph().name,
-               ": the gradient of its results reads an argument that it writes to in place");
-      read_variables.push_back(variables[i]);
-    }
-    for (int i : split.constants) read_constants.push_back(constants[i]);
-    backward_inputs_ = std::move(split.inputs);
+  if (differentiable()) return split(tracer, leaves, options);
+  for (int input : program_inputs_) {
+    leaves.input_strides.push_back(tracer.input_strides(input));
+    leaves.global_inputs.push_back(tracer.input(input).global != nullptr);
   }
-  std::vector<Dims> strides;
-  for (int input : program_inputs_) strides.push_back(tracer.input_strides(input));
-  program_ = std::make_unique<Program>(tracer.take_graph(), std::move(variables), std::move(constants),
-                                       std::move(strides), tracer.bound(), options);
+  program_ = std::make_unique<LogicalProgram>(tracer.take_graph(), std::move(leaves), options);
+  finish_compiling(tracer);
+}
+
+void Step::finish_compiling(eager::Tracer& tracer) {
   describe_arguments(tracer);
   if (tracer.generator().get() != &eager::default_generator()) generator_ = tracer.generator();
-  if (!split.backward) return;
-  strides.clear();
-  for (size_t i = 0; i < backward_inputs_.size(); i++)
-    strides.push_back(strides_of(tracer, backward_inputs_[i], split.backward->inputs[i].value->sizes));
-  backward_ = std::make_unique<Program>(std::move(split.backward), std::move(read_variables),
-                                        std::move(read_constants), std::move(strides),
-                                        std::vector<eager::Bound>(), options);
+}
+
+// The joint graph becomes two programs. Both halves are simplified, and laid out, as one: what backward can
+// share with forward, it does.
+void Step::split(eager::Tracer& tracer, LogicalLeaves& leaves, const CompileOptions& options) {
+  ir::Graph& joint = tracer.graph();
+  const size_t own = joint.outputs.size();
+  for (const ir::Value& gradient : gradients_)
+    if (gradient) joint.outputs.push_back(gradient);
+  std::vector<sbp::PlacementRef> places = placements_of(places_),
+                                 of_gradients = placements_of(gradient_places_);
+  places.insert(places.end(), of_gradients.begin(), of_gradients.end());
+  const bool global = !passes::ranks_of(joint).empty();
+  if (global)
+    decide_layouts(joint, places);
+  else
+    passes::simplify(joint);
+  std::vector<ir::Value> wanted(joint.outputs.begin() + static_cast<int64_t>(own), joint.outputs.end());
+  joint.outputs.resize(own);
+  auto first_seed = std::find_if(program_inputs_.begin(), program_inputs_.end(),
+                                 [&](int input) { return input >= static_cast<int>(first_seed_); });
+  Split halves = split_joint(joint, wanted, first_seed - program_inputs_.begin());
+  program_inputs_.erase(first_seed, program_inputs_.end());
+  backward_inputs_ = std::move(halves.inputs);
+  LogicalLeaves read;
+  for (int i : halves.variables) {
+    TW_CHECK(leaves.variables[i], kNotImplemented, joint.name,
+             ": the gradient of its results reads an argument that it writes to in place");
+    read.variables.push_back(leaves.variables[i]);
+  }
+  for (int i : halves.constants) read.constants.push_back(leaves.constants[i]);
+  read.results = gradient_places_;
+  for (int input : program_inputs_) {
+    leaves.input_strides.push_back(tracer.input_strides(input));
+    leaves.global_inputs.push_back(tracer.input(input).global != nullptr);
+  }
+  program_ = std::make_unique<LogicalProgram>(tracer.take_graph(), std::move(leaves), options, global);
+  finish_compiling(tracer);
+  for (size_t i = 0; i < backward_inputs_.size(); i++) {
+    const ir::GraphValue& value = *halves.backward->inputs[i].value;
+    read.input_strides.push_back(strides_of(tracer, backward_inputs_[i], value.sizes));
+    read.global_inputs.push_back(is_global(tracer, backward_inputs_[i], value));
+  }
+  backward_ = std::make_unique<LogicalProgram>(std::move(halves.backward), std::move(read), options, global);
+}
+
+// What is saved in between is what it is in the graph.
+bool Step::is_global(const eager::Tracer& tracer, const BackwardInput& input,
+                     const ir::GraphValue& value) const {
+  switch (input.kind) {
+    case BackwardInput::kArgument:
+      return tracer.input(program_inputs_[input.index]).global != nullptr;
+    case BackwardInput::kSaved:
+      return value.layout != nullptr;
+    default:
+      return tracer.input(static_cast<int>(first_seed_) + input.index).global != nullptr;
+  }
 }
 
 // What backward is given lies as forward has it; gradients of results come in row-major order.
@@ -122,7 +191,8 @@ Dims Step::strides_of(const eager::Tracer& tracer, const BackwardInput& input, c
     case BackwardInput::kArgument:
       return tracer.input_strides(program_inputs_[input.index]);
     case BackwardInput::kSaved:
-      return program_->output_strides(input.index);
+      return passes::ranks_of(program_->graph()).empty() ? program_->output_strides(input.index)
+                                                         : contiguous_strides(sizes);
     default:
       return contiguous_strides(sizes);
   }
@@ -229,10 +299,20 @@ std::vector<Tensor> Step::old_gradients(std::span<const Tensor> inputs) const {
   return old;
 }
 
+void Step::give_to(const Kept& kept, const Tensor& value) {
+  if (kept.globals.empty()) return kept.storage->take_over(*value->storage);
+  for (const Tensor& tensor : kept.globals) {
+    tensor->storage = value->storage;
+    tensor->global = std::make_unique<eager::GlobalPart>(*value->global);
+  }
+}
+
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
   SmallVector<Tensor, 8> ready;
-  for (int i : program_inputs_)  // the program wants memory without gaps
-    ready.push_back(is_dense(inputs[i]->sizes, inputs[i]->strides) ? inputs[i] : row_major(inputs[i]));
+  for (int i : program_inputs_) {  // the program wants memory without gaps
+    const bool fits = inputs[i]->global || is_dense(inputs[i]->sizes, inputs[i]->strides);
+    ready.push_back(fits ? inputs[i] : row_major(inputs[i]));
+  }
   std::vector<Tensor> old = old_gradients(inputs);
   std::vector<Tensor> values;
   try {
@@ -240,7 +320,7 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
     if (generator_) first = generator_->next_draws(static_cast<uint64_t>(program_->graph().draws));
     values =
         program_->run({ready.data(), ready.size()}, numbers, {inputs, generator_ ? &first : nullptr, old});
-    if (generator_) generator_->next_draws(static_cast<uint64_t>(program_->extra_draws()));
+    if (generator_) generator_->next_draws(static_cast<uint64_t>(program().extra_draws()));
   } catch (...) {
     // As in eager mode, where they are cleared before anything can fail.
     for (const GradEffect& effect : grads_)
@@ -262,7 +342,7 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
     leaf->grad = effect.output >= 0 ? values[effect.output] : nullptr;
     if (leaf->grad) leaf->grad->storage->version++;
   }
-  for (auto& [storage, output] : kept_) storage->take_over(*values[output]->storage);
+  for (Kept& kept : kept_) give_to(kept, values[kept.output]);
   return results;
 }
 

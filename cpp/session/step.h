@@ -4,7 +4,7 @@
 
 #include "eager/generator.h"
 #include "session/joint.h"
-#include "session/program.h"
+#include "session/logical_program.h"
 
 namespace tw::session {
 
@@ -32,7 +32,7 @@ class Step {
   bool differentiable() const { return !gradients_.empty(); }
   // What backward needs of the run before: arguments and intermediate values, to be given back to it.
   std::vector<eager::Tensor> take_saved() { return std::move(saved_); }
-  PhiloxKey first_draw() const { return program_->first_draw(); }
+  PhiloxKey first_draw() const { return program_->program().first_draw(); }
   // The gradients, null where none flows; random numbers of the forward pass that are drawn again count from
   // its first draw. Throws kRuntime where a variable that it reads has been written to since.
   std::vector<eager::Tensor> run_backward(std::span<const eager::Tensor> saved,
@@ -42,11 +42,12 @@ class Step {
 
   // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
   bool made_state() const { return !kept_.empty(); }
-  Program& program() { return *program_; }
-  Program& backward() { return *backward_; }  // of a differentiable step
+  LogicalProgram& logical() { return *program_; }
+  Program& program() { return program_->program(); }
+  Program& backward() { return backward_->program(); }  // of a differentiable step
   void set_steps_in_flight(int count) {
-    program_->set_steps_in_flight(count);
-    if (backward_) backward_->set_steps_in_flight(count);
+    program().set_steps_in_flight(count);
+    if (backward_) backward().set_steps_in_flight(count);
   }
 
  private:
@@ -72,6 +73,12 @@ class Step {
     DType dtype;
     ir::Geometry geometry;
   };
+  // A storage that the program made and somebody holds, with the result that fills it.
+  struct Kept {
+    Ref<eager::Storage> storage;
+    int output;
+    std::vector<eager::Tensor> globals;  // tensors over it that stand for global ones
+  };
   // What the program may assume about the memory of an argument.
   struct Argument {
     bool written = false;
@@ -87,24 +94,31 @@ class Step {
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
   int add_output(eager::Tracer& tracer, eager::TensorImpl& tensor);
   std::vector<eager::Tensor> old_gradients(std::span<const eager::Tensor> inputs) const;
+  bool is_global(const eager::Tracer& tracer, const BackwardInput& input, const ir::GraphValue& value) const;
+  void finish_compiling(eager::Tracer& tracer);
+  static void give_to(const Kept& kept, const eager::Tensor& value);
+  void keep_state(eager::Tracer& tracer, CompileOptions& options);
+  void split(eager::Tracer& tracer, LogicalLeaves& leaves, const CompileOptions& options);
   Dims strides_of(const eager::Tracer& tracer, const BackwardInput& input, const Dims& sizes) const;
 
   std::vector<Source> results_;
   std::vector<GradEffect> grads_;
   std::vector<GradGuard> grad_guards_;
   std::vector<LeafGuard> leaf_guards_;
-  std::vector<std::pair<Ref<eager::Storage>, int>> kept_;  // with the result that fills them
-  std::unique_ptr<Program> program_;
+  std::vector<Kept> kept_;
+  std::vector<ResultPlace> places_;  // of the graph's outputs
+  std::unique_ptr<LogicalProgram> program_;
 
   Ref<eager::Generator> generator_;  // null: the default one
   std::vector<Argument> arguments_;
   std::vector<int> program_inputs_;  // which arguments they are
 
   std::vector<ir::Value> gradients_;  // null where none flows
+  std::vector<ResultPlace> gradient_places_;
   size_t first_seed_ = 0;
   std::vector<BackwardInput> backward_inputs_;
   std::string refusal_;
-  std::unique_ptr<Program> backward_;
+  std::unique_ptr<LogicalProgram> backward_;
   std::vector<eager::Tensor> saved_;
 };
 

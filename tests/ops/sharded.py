@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import thalweg as tw
 from calls import REGISTRY, calls_of
+from programs import check_programs
 from parts import Axis, Mesh, boxes, gradient_layout, join, spread, unit_counts
 from tolerance import assert_close
 
@@ -74,6 +75,7 @@ def check_call(op: Any, args: tuple | list, kwargs: dict, grad: bool) -> None:
     if not ALL and call.key() in _checked:
         return
     _checked.add(call.key())
+    check_programs(call, call.key(), ALL)
     for i, first in enumerate(call.signatures):
         for mesh in meshes(call.key(), i):
             for second in seconds(call, i) if len(mesh) == 2 else [None]:

@@ -57,11 +57,13 @@ def test_gpt_resumes_bit_for_bit(book, tmp_path):
     assert checkpoints[0].read_bytes() == checkpoints[1].read_bytes()
 
 
+@pytest.mark.parametrize("graph", [[], ["--graph"]], ids=["eager", "static"])
 @pytest.mark.parametrize("mesh, plan", [("2", "dp"), ("4", "tp"), ("2x2", "dp,tp"), ("3", "tp")])
-def test_gpt_learns_the_same_on_several_devices(book, tmp_path, mesh, plan):
+def test_gpt_learns_the_same_on_several_devices(book, tmp_path, mesh, plan, graph):
     try:
         one = train_gpt.main([*book, *SMALL, "--out", str(tmp_path / "one")])
-        several = train_gpt.main([*book, *SMALL, "--out", str(tmp_path / "several"), "--mesh", mesh, "--plan", plan])
+        where = ["--mesh", mesh, "--plan", plan, *graph]
+        several = train_gpt.main([*book, *SMALL, "--out", str(tmp_path / "several"), *where])
         assert several.model.blocks[0].mlp[0].weight.is_global
         np.testing.assert_allclose(several.losses, one.losses, rtol=2e-5)
         np.testing.assert_allclose([loss for _, loss in several.validations], [loss for _, loss in one.validations],

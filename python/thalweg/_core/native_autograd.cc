@@ -126,7 +126,7 @@ void detach_inplace(const Tensor& tensor) {
 void set_data(const Tensor& tensor, const Tensor& source) {
   tensor->storage = source->storage;
   tensor->dtype = source->dtype;
-  tensor->global = source->global ? std::make_unique<eager::GlobalPart>(*source->global) : nullptr;
+  eager::copy_global(*source, *tensor);
   tensor->set_geometry(source->geometry());
   if (tensor->accumulator) {
     tensor->accumulator->outputs.clear();
@@ -140,7 +140,7 @@ void adopt_view(const Tensor& tensor, const Tensor& view, const std::string& op)
   TW_CHECK(tensor->storage == view->storage, kInternal, op, ": a view of the tensor itself is wanted");
   eager::check_inplace_allowed(*tensor, op.c_str());
   tensor->set_geometry(view->geometry());
-  if (view->global) tensor->global = std::make_unique<eager::GlobalPart>(*view->global);
+  if (view->global) eager::copy_global(*view, *tensor);
   tensor->storage->version++;
   if (tensor->needs_grad() && eager::modes().grad_enabled)
     eager::set_history(*tensor, view->grad_fn, view->output_nr);

@@ -101,8 +101,11 @@ void bind_placement(pb::module_& m) {
 void bind_global(pb::module_& m) {
   bind_placement(m);
   m.def("is_global", [](const Tensor& tensor) { return tensor->global != nullptr; });
+  // Of a traced tensor whose layout is not decided: B on its placement.
   m.def("layout_of",
         [](const Tensor& tensor, const char* op) { return LayoutHandle{layout_of(*global_of(tensor, op))}; });
+  m.def("is_decided", [](const Tensor& tensor) { return !tensor->global || tensor->global->decided; });
+  m.def("is_tracing", [] { return eager::modes().tracer != nullptr; });
   m.def("to_global",
         [](const Tensor& tensor, const LayoutHandle& to, const std::optional<LayoutHandle>& grad) {
           return eager::to_global(global_of(tensor, "to_global"), to.ref, ref_of(grad));

@@ -13,6 +13,7 @@ TensorType::TensorType(const eager::TensorImpl& tensor)
     : dtype(tensor.dtype),
       sizes(tensor.sizes),
       strides(tensor.strides),
+      layout(tensor.global ? layout_of(tensor).get() : nullptr),
       needs_grad(tensor.needs_grad()),
       leaf(!needs_grad || tensor.is_leaf()),
       inference(tensor.inference),
@@ -20,8 +21,9 @@ TensorType::TensorType(const eager::TensorImpl& tensor)
 
 bool TensorType::fits(const eager::TensorImpl& tensor) const {
   return tensor.dtype == dtype && tensor.sizes == sizes && tensor.strides == strides &&
-         tensor.needs_grad() == needs_grad && (!needs_grad || tensor.is_leaf() == leaf) &&
-         tensor.inference == inference && tensor.storage->read_only == read_only;
+         (tensor.global ? layout_of(tensor).get() : nullptr) == layout && tensor.needs_grad() == needs_grad &&
+         (!needs_grad || tensor.is_leaf() == leaf) && tensor.inference == inference &&
+         tensor.storage->read_only == read_only;
 }
 
 namespace {
@@ -416,7 +418,8 @@ void bind_structure(pb::module_& m) {
           for (size_t i = 0; i < type.sizes.size(); i++)
             sizes[i] = type.sizes[i], strides[i] = type.strides[i];
           result.append(pb::make_tuple(type.dtype, sizes, strides, type.needs_grad, type.leaf, type.inference,
-                                       type.read_only));
+                                       type.read_only,
+                                       type.layout ? sbp::name_of(*type.layout) : std::string("local")));
         }
         return result;
       });

@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include "base/small_vector.h"
+#include "eager/global.h"
 #include "native.h"
 
 namespace tw::py {
@@ -21,6 +22,7 @@ struct TensorType {
   bool fits(const eager::TensorImpl& tensor) const;
   DType dtype;
   Dims sizes, strides;
+  const sbp::Layout* layout;  // null: a local tensor
   bool needs_grad, leaf, inference, read_only;
 };
 

@@ -83,6 +83,10 @@ def created_like(
     op: str, make: Callable[[], Tensor], input: Tensor, where: placement | None, sbp: Sbp | None, requires_grad: bool
 ) -> Tensor:
     """created() where placement and sbp are by default those of `input`."""
+    if where is None and sbp is None and not _native.is_decided(input):
+        with beside(input):
+            result = make().detach()
+        return result.requires_grad_() if requires_grad else result
     if _native.is_global(input):
         if where is None:
             where = placement._of(_native.layout_of(input, op).placement)

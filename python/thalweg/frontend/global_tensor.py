@@ -14,7 +14,16 @@ __all__ = ["local_to_global"]
 
 
 def sbp_of(tensor: Tensor) -> tuple:
-    """The sbp of a global tensor, one for each axis of its placement."""
+    """The sbp of a global tensor, one for each axis of its placement.
+
+    In a traced function only arguments, tensors of the outside and what to_global() gives have one; how the others lie
+    is chosen when the program is made. RuntimeError for those.
+    """
+    if not _native.is_decided(tensor):
+        raise RuntimeError(
+            "sbp: in a traced function the sbp of a computed tensor is chosen when the program is made; "
+            "to_global(sbp=...) says how it is to lie"
+        )
     return tuple(sbp_module.from_core(key) for key in _native.layout_of(tensor, "sbp").sbp)
 
 
@@ -98,7 +107,9 @@ def local_to_global(
     layout = layout_for(placement, sbp, ndim, op)
     grad = None if grad_sbp is None else layout_for(placement, grad_sbp, ndim, op)
     here = placement._core.addressable()
-    if single and len(here) == placement.device_count:
+    # While a program is traced, no process can ask another: a part that is the whole is taken to be.
+    traced = _native.is_tracing() and all(item._key[0] == "B" for item in sbp_tuple(sbp, op))
+    if single and (len(here) == placement.device_count or (traced and len(here) == 1)):
         return _native.whole_to_global(parts[0], layout, grad)
     if single and len(here) > 1:
         raise PlacementError(

@@ -7,6 +7,7 @@ from thalweg import nn
 from thalweg.nn import functional as F
 
 S, B = tw.sbp.split, tw.sbp.broadcast
+PAIR = tw.placement("cpu", [0, 1])
 LINE = tw.placement("cpu", [0, 1, 2, 3])
 MESH = tw.placement("cpu", [[0, 1], [2, 3]])
 VOCABULARY, TIME, WIDTH, HEADS = 17, 8, 24, 6
@@ -65,12 +66,14 @@ PLANS = {
     "data": (LINE, lambda name, t: B, S(0)),
     "tensor": (LINE, megatron, B),
     "both": (MESH, lambda name, t: [B, megatron(name, t)], [S(0), B]),
+    "data on two": (PAIR, lambda name, t: B, S(0)),
+    "tensor on two": (PAIR, megatron, B),
     "replicated": (LINE, lambda name, t: B, B),
     "rows": (tw.placement("cpu", [2, 0, 1]), lambda name, t: S(0), S(0)),
 }
 
 
-def losses(plan, steps=20, make=lambda p: tw.optim.AdamW(p, lr=0.01)):
+def losses(plan, steps=20, make=lambda p: tw.optim.AdamW(p, lr=0.01), compile=lambda step: step):
     tw.manual_seed(0)
     rng = np.random.default_rng(0)
     model = GPT()
@@ -78,18 +81,23 @@ def losses(plan, steps=20, make=lambda p: tw.optim.AdamW(p, lr=0.01)):
         where, how, data = plan
         model.to_global(where, how)
     optimizer = make(model.parameters())
+
+    @compile
+    def step(inputs, targets):
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach(), norm
+
     result = []
     for _ in range(steps):
         text = tw.tensor(rng.integers(0, VOCABULARY, (6, TIME + 1)) // 2)
         inputs, targets = text[:, :-1], text[:, 1:]
         if plan is not None:
             inputs, targets = (t.to_global(where, data) for t in (inputs, targets))
-        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        result.append((loss.item(), norm.item()))
+        result.append([value.item() for value in step(inputs, targets)])
     for param in model.parameters():
         assert plan is None or (param.grad.sbp == param.sbp and param.is_global)
     return np.array(result)
@@ -100,9 +108,10 @@ def alone():
     return losses(None)
 
 
+@pytest.mark.parametrize("compile", [lambda step: step, tw.jit], ids=["eager", "program"])
 @pytest.mark.parametrize("plan", PLANS)
-def test_gpt_learns_the_same(plan, alone):
-    found = losses(PLANS[plan])
+def test_gpt_learns_the_same(plan, compile, alone):
+    found = losses(PLANS[plan], compile=compile)
     np.testing.assert_allclose(found, alone, rtol=2e-3, atol=2e-4)
     np.testing.assert_allclose(found[:5], alone[:5], rtol=2e-5, atol=2e-5)
 
