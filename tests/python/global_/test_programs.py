@@ -10,7 +10,8 @@ S, B, P = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum
 LINE = tw.placement("cpu", [0, 1, 2, 3])
 PAIR = tw.placement("cpu", [0, 1])
 MESH = tw.placement("cpu", [[0, 1], [2, 3]])
-LAYOUTS = [(PAIR, S(0)), (PAIR, B), (LINE, S(1)), (MESH, [S(0), S(1)]), (MESH, [B, S(0)])]
+ONE = tw.placement("cpu", [[0]])
+LAYOUTS = [(ONE, [S(0), B]), (PAIR, S(0)), (PAIR, B), (LINE, S(1)), (MESH, [S(0), S(1)]), (MESH, [B, S(0)])]
 
 
 def values(shape, seed=0):
@@ -33,6 +34,13 @@ def test_results_are_global_tensors(where, how):
             assert found.placement == where
             same(found, expected)
     assert compiled.trace_count == 1
+
+
+def test_tensors_without_elements():
+    f = tw.jit(lambda x, y: (x + y).cumsum(0))
+    x, y = values((0, 3)), values((3,))
+    for how in (S(0), S(1), B):
+        same(f(x.to_global(PAIR, how), y.to_global(PAIR, B)), f(x, y))
 
 
 def test_another_layout_is_another_program():
