@@ -10,6 +10,7 @@
 #include "device/cpu/amx_gemm.h"
 #include "device/cpu/onednn_gemm.h"
 #include "device/cpu/parallel.h"
+#include "device/cpu/vector_gemm.h"
 
 namespace tw::device {
 
@@ -139,6 +140,14 @@ void tiled_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, M
   });
 }
 
+// The bias in every row of c, to which a product is added.
+template <class T>
+void fill_rows(int64_t m, int64_t n, const T* bias, T* c, int64_t c_stride) {
+  parallel_for(0, m, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) std::copy_n(bias, n, c + i * c_stride);
+  });
+}
+
 // Without products to add: c = beta · c.
 template <class T>
 void scale(int64_t m, int64_t n, T beta, T* c, int64_t c_stride) {
@@ -203,12 +212,19 @@ int64_t blas_slices(int64_t m, int64_t n, int64_t k, const Matrix<float>& a) {
 }  // namespace
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
-          int64_t c_stride) {
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride,
+          const T* bias) {
   if (m == 0 || n == 0) return;
-  if (k == 0) return scale(m, n, beta, c, c_stride);
   TW_CHECK(std::max({m, n, k, c_stride}) <= kIntMax, kValue, "matmul: sizes up to ", kIntMax,
            " are wanted, got ", m, ", ", n, " and ", k);
+  if constexpr (std::is_same_v<T, float>)
+    if (k > 0 && vector_gemm_pays(m, n, k, b))
+      return vector_gemm({m, n, k, alpha, a, b, beta, c, c_stride, bias});
+  if (bias) {
+    fill_rows(m, n, bias, c, c_stride);
+    beta = T(1);
+  }
+  if (k == 0) return scale(m, n, beta, c, c_stride);
   if constexpr (std::is_same_v<T, float>) {
     if (matrix_unit_allowed.load(std::memory_order_relaxed) && amx::pays(m, n, k))
       return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
@@ -219,13 +235,16 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T 
   cut_gemm(m, n, k, 1, alpha, a, b, beta, c, c_stride);
 }
 
-template void gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*, int64_t);
+template void gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*, int64_t,
+                   const float*);
 template void gemm(int64_t, int64_t, int64_t, double, Matrix<double>, Matrix<double>, double, double*,
-                   int64_t);
+                   int64_t, const double*);
 template void gemm(int64_t, int64_t, int64_t, std::complex<float>, Matrix<std::complex<float>>,
-                   Matrix<std::complex<float>>, std::complex<float>, std::complex<float>*, int64_t);
+                   Matrix<std::complex<float>>, std::complex<float>, std::complex<float>*, int64_t,
+                   const std::complex<float>*);
 template void gemm(int64_t, int64_t, int64_t, std::complex<double>, Matrix<std::complex<double>>,
-                   Matrix<std::complex<double>>, std::complex<double>, std::complex<double>*, int64_t);
+                   Matrix<std::complex<double>>, std::complex<double>, std::complex<double>*, int64_t,
+                   const std::complex<double>*);
 
 template void blas_gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*,
                         int64_t);

@@ -1,6 +1,7 @@
 // Matrix products through vendor libraries, cut into tiles that our own thread pool runs, each on one thread:
-// those of float by oneDNN, all others and products with a vector by OpenBLAS. Those of float go to the
-// matrix unit (amx_gemm.h) where that is allowed, there is one and it pays.
+// those of float by oneDNN, all others and products with a vector by OpenBLAS. Of float, those of few rows
+// with a transposed matrix are our own (vector_gemm.h), and others go to the matrix unit (amx_gemm.h) where
+// that is allowed, there is one and it pays.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@ struct Matrix {
   int64_t column_stride;
 };
 
-// c[m, n] = alpha · a[m, k] b[k, n] + beta · c, c in rows of c_stride elements. T: float, double, or their
-// complexes.
+// c[m, n] = alpha · a[m, k] b[k, n] + beta · c, c in rows of c_stride elements; with a bias [n], which beta =
+// 0 goes with, + bias. T: float, double, or their complexes.
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride);
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, int64_t c_stride,
+          const T* bias = nullptr);
 
 // At first the matrix unit is not to be used.
 void allow_matrix_unit(bool allowed);

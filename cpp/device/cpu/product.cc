@@ -68,7 +68,7 @@ bool one_matrix(const Operand& x) {
 
 // With one matrix b for all of a's, whose rows follow each other evenly: a single large product.
 template <class T>
-bool fold_batches(const Operand& out, const Operand& a, const Operand& b, T alpha, T beta) {
+bool fold_batches(const Operand& out, const Operand& a, const Operand& b, T alpha, T beta, const T* bias) {
   if (out.rank() == 2 || a.rank() != out.rank() || !one_matrix(b)) return false;
   int64_t rows = 1;
   for (int64_t dim = 0; dim < a.rank() - 1; dim++) {
@@ -79,21 +79,22 @@ bool fold_batches(const Operand& out, const Operand& a, const Operand& b, T alph
   if (!view_strides(*a.sizes, *a.strides, Dims{rows, a.size(-1)}, &strides)) return false;
   if (!lies_well(rows, a.size(-1), strides[0], strides[1])) return false;  // dims of size 1 hid it
   gemm<T>(rows, out.size(-1), a.size(-1), alpha, {a.as<T>(), strides[0], strides[1]},
-          {b.as<T>(), b.stride(-2), b.stride(-1)}, beta, out.as<T>(), out.size(-1));
+          {b.as<T>(), b.stride(-2), b.stride(-1)}, beta, out.as<T>(), out.size(-1), bias);
   return true;
 }
 
 template <class T>
-void blas_product(const Operand& out, const Operand& a_in, const Operand& b_in, T alpha, T beta) {
+void blas_product(const Operand& out, const Operand& a_in, const Operand& b_in, T alpha, T beta,
+                  const T* bias = nullptr) {
   MatrixOperand<T> a(a_in), b(b_in);
-  if (fold_batches<T>(out, a.operand(), b.operand(), alpha, beta)) return;
+  if (fold_batches<T>(out, a.operand(), b.operand(), alpha, beta, bias)) return;
   int64_t m = out.size(-2), n = out.size(-1), k = a_in.size(-1);
   if (m == 0 || n == 0) return;
   int64_t batches = out.count() / (m * n), threads = num_threads();
   T* c = out.as<T>();
   auto one = [&](int64_t i) {
     gemm<T>(m, n, k, alpha, a.at(batch_offset(a.operand(), out, i)), b.at(batch_offset(b.operand(), out, i)),
-            beta, c + i * m * n, n);
+            beta, c + i * m * n, n, bias);
   };
   // Matrices are shared among the threads; where that does not come out even, large ones are cut instead.
   double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -158,6 +159,14 @@ void matrix_product(const Operand& out, const Operand& a, const Operand& b, cons
     else
       blas_product<T>(out, a, b, alpha.to<T>(), beta.to<T>());
   });
+}
+
+void matrix_product_with_bias(const Operand& out, const Operand& a, const Operand& b, const Operand& bias) {
+  bool plain = out.dtype == DType::kFloat32 && bias.rank() == 1 && bias.size(0) == out.size(-1) &&
+               (bias.stride(0) == 1 || bias.size(0) == 1);
+  if (plain) return blas_product<float>(out, a, b, 1, 0, bias.as<float>());
+  copy_cast(out, bias);
+  matrix_product(out, a, b, Scalar(1), Scalar(1));
 }
 
 }  // namespace tw::device

@@ -1,6 +1,6 @@
 // Matrix products of strided operands of any dtype but bool.
 //
-// float32, float64 and the complex types go to BLAS (see gemm.h); the half types through float32 copies, as
+// float32, float64 and the complex types go to gemm.h; the half types through float32 copies, as
 // oneDNN and BLAS refuse or crawl on CPUs without native support; integers through a plain loop that wraps
 // around. Operands are copied only where neither of their last two strides is 1; leading dims of stride 0 are
 // never expanded. Floor: 2·M·N·K flops over the machine's peak.
@@ -15,6 +15,9 @@ namespace tw::device {
 // those of out, which is contiguous. With beta = 0 what out held is never read.
 void matrix_product(const Operand& out, const Operand& a, const Operand& b, const Scalar& alpha = Scalar(1),
                     const Scalar& beta = Scalar(0));
+
+// out[..., m, n] = a[..., m, k] b[k, n] + bias, which broadcasts to [n].
+void matrix_product_with_bias(const Operand& out, const Operand& a, const Operand& b, const Operand& bias);
 
 // An operand seen with other sizes and strides; owns these.
 struct Reshaped {

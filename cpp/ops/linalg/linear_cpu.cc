@@ -1,5 +1,4 @@
-// The output begins as copies of the bias, and BLAS adds the product: the pass that would have zeroed it.
-#include "device/cpu/cast.h"
+// The bias is added where the product is stored.
 #include "device/cpu/product.h"
 
 namespace tw::ops {
@@ -10,7 +9,6 @@ namespace {
 
 void linear_kernel(KernelContext& k) {
   const Operand &out = k.out(), &x = k.in(0), &weight = k.in(1), &bias = k.in(2);
-  if (bias.present()) copy_cast(out, bias);
   int64_t outputs = weight.rank() == 2 ? weight.size(0) : 1, inputs = weight.size(-1);
   int64_t outputs_down = weight.rank() == 2 ? weight.stride(0) : inputs;
   Reshaped transposed(weight, {inputs, outputs}, {weight.stride(-1), outputs_down});
@@ -24,7 +22,10 @@ void linear_kernel(KernelContext& k) {
   Dims out_sizes = sizes;
   out_sizes.back() = outputs;
   Reshaped result(out, out_sizes, contiguous_strides(out_sizes));
-  matrix_product(result.operand, rows.operand, transposed.operand, Scalar(1), Scalar(bias.present() ? 1 : 0));
+  if (bias.present())
+    matrix_product_with_bias(result.operand, rows.operand, transposed.operand, bias);
+  else
+    matrix_product(result.operand, rows.operand, transposed.operand);
 }
 
 }  // namespace
