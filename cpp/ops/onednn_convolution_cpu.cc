@@ -94,9 +94,19 @@ void run(const ConvPlan& plan, ConvDirection direction, Inner& x, Inner& w, cons
 
 int64_t pieces_of(int64_t total, int64_t piece) { return (total + piece - 1) / piece; }
 
+// A piece of the result, that of some images and channels, right after it was written.
+void finish(const ConvEpilogue& then, const ConvGeometry& g, float* y, int64_t image, int64_t images,
+            int64_t channel, int64_t channels) {
+  int64_t positions = g.out_positions();
+  float* at = y + y_offset(g, image, channel);
+  if (g.channels_last) return then.on_pixels(at, images * positions, g.out_channels, channel, channels);
+  for (int64_t i = 0; i < images; i++, at += g.out_channels * positions)
+    then.on_planes(at, positions, channel, channels);
+}
+
 // Every piece writes its own images and channels. The weight is reordered once for each cut of the channels.
 bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias,
-                float* y) {
+                float* y, const ConvEpilogue* then) {
   Cuts cuts = cuts_of(direction, g);
   bool forward = direction == ConvDirection::kForward;
   int64_t split = forward ? g.out_channels : g.in_channels;
@@ -140,6 +150,7 @@ bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float*
       (forward ? from_x : from_y).load();
       run(plan, direction, from_x, weight, bias ? bias + c : nullptr, from_y, space);
       (forward ? from_y : from_x).store();
+      if (then) finish(*then, g, y, n, plan.y.outer.get_dims()[0], c, plan.y.outer.get_dims()[1]);
     }
   });
   return true;
@@ -219,11 +230,11 @@ bool run_weight_chunks(const ConvGeometry& g, float* x, float* w, float* y) {
 }  // namespace
 
 bool onednn_convolution(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias,
-                        float* y) {
+                        float* y, const ConvEpilogue* then) {
   float* result = direction == ConvDirection::kForward ? y : direction == ConvDirection::kInput ? x : w;
-  if (winograd_convolution(direction, g, x, w, bias, y, result)) return true;
+  if (winograd_convolution(direction, g, x, w, bias, y, result, then)) return true;
   try {
-    if (direction != ConvDirection::kWeight) return run_pieces(direction, g, x, w, bias, y);
+    if (direction != ConvDirection::kWeight) return run_pieces(direction, g, x, w, bias, y, then);
     bool large = g.weight_count() * 4 > kLargeWeight && g.groups == 1;
     return large ? run_weight_parts(g, x, w, y) : run_weight_chunks(g, x, w, y);
   } catch (const dnnl::error& e) {

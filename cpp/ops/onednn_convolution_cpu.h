@@ -8,14 +8,15 @@
 // flops over the machine's peak.
 #pragma once
 
+#include "ops/convolution_epilogue_cpu.h"
 #include "ops/onednn_plan_cpu.h"
 
 namespace tw::ops {
 
 // Tensors lie as the geometry says. kForward: y = conv(x, w) + bias (may be null). kInput: x = the transposed
 // convolution of y. kWeight: w from x and y. Returns false where oneDNN has no implementation; nothing is
-// written then.
+// written then. `then` (may be null) goes with kForward.
 bool onednn_convolution(ConvDirection direction, const ConvGeometry& g, float* x, float* w, const float* bias,
-                        float* y);
+                        float* y, const ConvEpilogue* then = nullptr);
 
 }  // namespace tw::ops

@@ -140,7 +140,7 @@ int64_t tiles_in_chunk(int64_t channels, int64_t tiles) {
 
 // to[N, H, W, columns] from from[N, H, W, inner].
 bool convolve(const ConvGeometry& g, const float* from, const Weights& weights, bool backward,
-              const float* bias, float* to) {
+              const float* bias, float* to, const ConvEpilogue* then) {
   int64_t inner = backward ? g.out_channels : g.in_channels,
           columns = backward ? g.in_channels : g.out_channels;
   Tiles tiles{g.images, g.in[1], g.in[2]};
@@ -164,6 +164,8 @@ bool convolve(const ConvGeometry& g, const float* from, const Weights& weights, 
         float* pixels[4];
         for (int j = 0; j < 4; j++) pixels[j] = tiles.pixel<float>(to, columns, at, j / 2, j % 2, nullptr);
         all_finite &= winograd_output(m + t * columns, chunk * columns, columns, bias, pixels);
+        for (float* pixel : pixels)
+          if (then && pixel) then->on_pixels(pixel, 1, columns, 0, columns);
       }
       if (!all_finite) finite = false;
     }
@@ -280,11 +282,11 @@ class WeightGradient {
 }  // namespace
 
 bool winograd_convolution(ConvDirection direction, const ConvGeometry& g, const float* x, const float* w,
-                          const float* bias, const float* y, float* result) {
+                          const float* bias, const float* y, float* result, const ConvEpilogue* then) {
   if (!applies(direction, g)) return false;
   if (direction == ConvDirection::kWeight) return WeightGradient(g, x, y).run(result);
   bool backward = direction == ConvDirection::kInput;
-  return convolve(g, backward ? y : x, Weights(g, w, backward), backward, bias, result);
+  return convolve(g, backward ? y : x, Weights(g, w, backward), backward, bias, result, then);
 }
 
 }  // namespace tw::ops

@@ -7,12 +7,13 @@
 // such results are thrown away, and the caller computes directly.
 #pragma once
 
+#include "ops/convolution_epilogue_cpu.h"
 #include "ops/onednn_plan_cpu.h"
 
 namespace tw::ops {
 
 // As onednn_convolution. False where it does not apply, does not pay, or gave a number that is not finite.
 bool winograd_convolution(ConvDirection direction, const ConvGeometry& g, const float* x, const float* w,
-                          const float* bias, const float* y, float* result);
+                          const float* bias, const float* y, float* result, const ConvEpilogue* then);
 
 }  // namespace tw::ops

@@ -6,6 +6,8 @@
 //   weight:     g[N, O, *P], x[N, I, *D] → w[O, I/g, *K]:  w[o, i, k] = Σ_n,p g[n, o, p] x[n, i, s·p - pad +
 //   d·k]
 // Each is linear in both tensors, and the three are one another's gradients, so that any order exists.
+// convolution_then is the plain one with what static programs do to its result: relu(shift + y scale +
+// residual).
 #include "ops/conv/convolution.h"
 
 #include "ir/emitter.h"
@@ -120,6 +122,23 @@ Value transposed(const Value& x, const Value& w, const IntList& stride, const In
                            missing(wanted, x->sizes, w->sizes, stride, padding, dilation), groups);
 }
 
+// The convolution's own checks are made before a pass puts the nodes together.
+void infer_convolution_then(InferContext& c) {
+  const auto& a = c.attrs<ConvolutionThenAttrs>();
+  const auto &x = c.in(0), &w = c.in(1);
+  Dims sizes{x.size(0), w.size(0)};
+  for (size_t i = 0; i < a.stride.size(); i++)
+    sizes.push_back(convolved_size(x.sizes[i + 2], w.sizes[i + 2], a.stride[i], a.padding[i], a.dilation[i]));
+  TW_CHECK(x.dtype == DType::kFloat32, kType, c.op, ": dtype float32 is wanted, got ", x.dtype);
+  TW_CHECK(c.has(3) == c.has(4), kValue, c.op, ": shift and scale go together");
+  for (int i = 3; i < 5; i++)
+    TW_CHECK(!c.has(i) || numel(c.in(i).sizes) == w.size(0), kValue, c.op,
+             ": one number a channel is wanted, got shape ", c.in(i).sizes, " for ", w.size(0), " channels");
+  TW_CHECK(!c.has(5) || c.in(5).sizes == sizes, kValue, c.op, ": a residual of shape ", sizes,
+           " is wanted, got ", c.in(5).sizes);
+  c.output(x.dtype, sizes);
+}
+
 void convolution_grad(GradContext& c) {
   const auto& a = c.attrs<ConvolutionAttrs>();
   const Value& g = c.grad();
@@ -183,6 +202,10 @@ Cost convolution_cost(const CostContext& c) {
   return {flops(c.inputs[1].sizes, (transposed ? c.inputs[0] : c.outputs[0]).sizes), c.bytes(), c.bytes()};
 }
 
+Cost convolution_then_cost(const CostContext& c) {
+  return {flops(c.inputs[1].sizes, c.outputs[0].sizes), c.bytes(), c.bytes()};
+}
+
 Cost convolution_weight_cost(const CostContext& c) {
   return {flops(c.outputs[0].sizes, c.inputs[0].sizes), c.bytes(), c.bytes()};
 }
@@ -203,6 +226,16 @@ void define_convolution(OpRegistry& r) {
       .order(ResultOrder::kChannelsLast, 0b011)
       .cost(convolution_cost)
       .expose(kFunction);
+  using T = ConvolutionThenAttrs;
+  r.op("convolution_then(Tensor input, Tensor weight, Tensor? bias, Tensor? shift, Tensor? scale, Tensor? "
+       "residual, int[] stride, int[] padding, int[] dilation, int groups, bool relu) -> Tensor",
+       &T::stride, &T::padding, &T::dilation, &T::groups, &T::relu)
+      .doc("A plain convolution y, and relu(shift + y * scale + residual), of which each may be left out.")
+      .infer(infer_convolution_then)
+      .no_grad("passes make it, after gradients are recorded")
+      .sbp(sbp::broadcast_only)
+      .order(ResultOrder::kChannelsLast, 0b011)
+      .cost(convolution_then_cost);
   r.op("convolution_weight(Tensor grad, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] "
        "dilation, "
        "int groups) -> Tensor",

@@ -14,6 +14,15 @@ struct ConvolutionAttrs {
   int64_t groups;
 };
 
+// A plain convolution with what follows it.
+struct ConvolutionThenAttrs {
+  IntList stride;
+  IntList padding;
+  IntList dilation;
+  int64_t groups;
+  bool relu;
+};
+
 struct ConvolutionWeightAttrs {
   IntList weight_size;
   IntList stride;

@@ -102,11 +102,18 @@ void convolve(ConvDirection direction, const ConvGeometry& g, T* x, T* w, const 
     add_bias(x, g.images, g.in_channels, g.in_positions(), bias);
 }
 
+// What follows a forward convolution of float32; null where it is absent.
+struct Then {
+  const Operand *shift = nullptr, *scale = nullptr, *residual = nullptr;
+  bool relu = false;
+};
+
 // The operands of a convolution, whichever of them is written.
 struct Operands {
   ConvDirection direction;
   const Operand &x, &w, &y;
   const Operand* bias;
+  const Then* then = nullptr;
 
   const Operand& result() const { return *result_of(direction, &x, &w, &y); }
 };
@@ -141,6 +148,26 @@ Dims wanted_strides(const Operand& o, bool channels_last) {
   return channels_last ? channels_last_strides(*o.sizes) : contiguous_strides(*o.sizes);
 }
 
+// A Then whose operands lie as y does.
+class LaidThen {
+ public:
+  LaidThen(const Then& then, const Operand& y, const float* data, bool channels_last)
+      : epilogue_{.y = data, .relu = then.relu} {
+    if (then.shift) {
+      epilogue_.shift = shift_.emplace(*then.shift).data();
+      epilogue_.scale = scale_.emplace(*then.scale).data();
+    }
+    if (then.residual)
+      epilogue_.residual = residual_.emplace(*then.residual, wanted_strides(y, channels_last), true).data();
+  }
+  const ConvEpilogue& get() const { return epilogue_; }
+
+ private:
+  std::optional<Contiguous<float>> shift_, scale_;
+  std::optional<Laid<float>> residual_;
+  ConvEpilogue epilogue_;
+};
+
 // In the layouts that tensors have: channels-last where the result has it. False where oneDNN cannot.
 bool through_onednn(const Operands& o, ConvGeometry g) {
   auto last = [](const Operand& operand) { return is_channels_last(*operand.sizes, *operand.strides); };
@@ -152,9 +179,11 @@ bool through_onednn(const Operands& o, ConvGeometry g) {
   auto x = laid(o.x, g.channels_last), w = laid(o.w, g.weight_last), y = laid(o.y, g.channels_last);
   std::optional<Contiguous<float>> bias;
   if (o.bias) bias.emplace(*o.bias);
+  std::optional<LaidThen> then;
+  if (o.then) then.emplace(*o.then, o.y, y.data(), g.channels_last);
   bool forward = o.direction == ConvDirection::kForward;
   if (!onednn_convolution(o.direction, g, x.data(), w.data(), forward && bias ? bias->data() : nullptr,
-                          y.data()))
+                          y.data(), then ? &then->get() : nullptr))
     return false;
   if (bias && !forward && g.channels_last)
     add_bias_last(x.data(), g.images * g.in_positions(), g.in_channels, bias->data());
@@ -187,6 +216,14 @@ void run(const KernelContext& k, const Operands& o, const ConvGeometry& g) {
     if (o.bias) bias.emplace(*o.bias);
     convolve<T>(o.direction, g, x.data(), w.data(), bias ? bias->data() : nullptr, y.data(),
                 o.result().count());
+    if constexpr (std::is_same_v<T, float>) {
+      if (o.then) {
+        LaidThen then(*o.then, o.y, y.data(), false);
+        for (int64_t i = 0; i < g.images; i++)
+          then.get().on_planes(y.data() + i * g.out_channels * g.out_positions(), g.out_positions(), 0,
+                               g.out_channels);
+      }
+    }
     result_of(o.direction, &x, &w, &y)->store();
   });
 }
@@ -200,6 +237,15 @@ void convolution_kernel(KernelContext& k) {
       conv_geometry(*x.sizes, *k.in(1).sizes, *y.sizes, a.stride, a.padding, a.dilation, a.groups));
 }
 
+void convolution_then_kernel(KernelContext& k) {
+  const auto& a = k.attrs<ConvolutionThenAttrs>();
+  auto optional = [&](int i) { return k.in(i).present() ? &k.in(i) : nullptr; };
+  Then then{optional(3), optional(4), optional(5), a.relu};
+  run(k, {ConvDirection::kForward, k.in(0), k.in(1), k.out(), optional(2), &then},
+      conv_geometry(*k.in(0).sizes, *k.in(1).sizes, *k.out().sizes, a.stride, a.padding, a.dilation,
+                    a.groups));
+}
+
 void convolution_weight_kernel(KernelContext& k) {
   const auto& a = k.attrs<ConvolutionWeightAttrs>();
   const Operand &y = k.in(0), &x = k.in(1), &w = k.out();
@@ -211,6 +257,7 @@ void convolution_weight_kernel(KernelContext& k) {
 
 void kernels_convolution(KernelTable& table) {
   table.add("convolution", convolution_kernel);
+  table.add("convolution_then", convolution_then_kernel);
   table.add("convolution_weight", convolution_weight_kernel);
 }
 

@@ -7,6 +7,7 @@ namespace tw::passes {
 std::span<const Pass> fuse_passes() {
   static constexpr Pass kPasses[] = {
       {"scatter_sums", put_scatters_together},
+      {"convolution_epilogues", put_epilogues_into_convolutions},
       {"by_rows", group_by_rows},
   };
   return kPasses;

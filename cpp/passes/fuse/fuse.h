@@ -7,6 +7,7 @@
 namespace tw::passes {
 
 void put_scatters_together(ir::Graph& graph);
+void put_epilogues_into_convolutions(ir::Graph& graph);
 void group_by_rows(ir::Graph& graph);
 
 }  // namespace tw::passes
