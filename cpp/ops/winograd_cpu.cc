@@ -59,16 +59,6 @@ struct Tiles {
   }
 };
 
-bool applies(ConvDirection direction, const ConvGeometry& g) {
-  bool windows = g.dims == 2 && g.kernel[1] == 3 && g.kernel[2] == 3 && g.groups == 1 && g.channels_last;
-  for (int i = 1; i < 3; i++)
-    windows = windows && g.stride[i] == 1 && g.dilation[i] == 1 && g.padding[i] == 1 && g.in[i] == g.out[i];
-  if (!windows || g.in_channels % kWinogradPanel != 0 || g.out_channels % kWinogradPanel != 0) return false;
-  // Weights outweigh what a few tiles save.
-  int64_t tiles = Tiles{g.images, g.in[1], g.in[2]}.count();
-  return has_avx512() && tiles >= (direction == ConvDirection::kWeight ? 64 : 256);
-}
-
 // U = G w Gᵀ as [16][columns / 64][inner][64]: forward, columns are output channels; backward, they are input
 // channels and the window is turned round.
 class Weights {
@@ -281,9 +271,19 @@ class WeightGradient {
 
 }  // namespace
 
+bool winograd_applies(ConvDirection direction, const ConvGeometry& g) {
+  bool windows = g.dims == 2 && g.kernel[1] == 3 && g.kernel[2] == 3 && g.groups == 1;
+  for (int i = 1; i < 3; i++)
+    windows = windows && g.stride[i] == 1 && g.dilation[i] == 1 && g.padding[i] == 1 && g.in[i] == g.out[i];
+  if (!windows || g.in_channels % kWinogradPanel != 0 || g.out_channels % kWinogradPanel != 0) return false;
+  // Weights outweigh what a few tiles save.
+  int64_t tiles = Tiles{g.images, g.in[1], g.in[2]}.count();
+  return has_avx512() && tiles >= (direction == ConvDirection::kWeight ? 64 : 256);
+}
+
 bool winograd_convolution(ConvDirection direction, const ConvGeometry& g, const float* x, const float* w,
                           const float* bias, const float* y, float* result, const ConvEpilogue* then) {
-  if (!applies(direction, g)) return false;
+  if (!g.channels_last || !winograd_applies(direction, g)) return false;
   if (direction == ConvDirection::kWeight) return WeightGradient(g, x, y).run(result);
   bool backward = direction == ConvDirection::kInput;
   return convolve(g, backward ? y : x, Weights(g, w, backward), backward, bias, result, then);

@@ -12,6 +12,9 @@
 
 namespace tw::ops {
 
+// Whether this is the way where x and y lie channels-last; so much faster that others are worth copying.
+bool winograd_applies(ConvDirection direction, const ConvGeometry& g);
+
 // As onednn_convolution. False where it does not apply, does not pay, or gave a number that is not finite.
 bool winograd_convolution(ConvDirection direction, const ConvGeometry& g, const float* x, const float* w,
                           const float* bias, const float* y, float* result, const ConvEpilogue* then);

@@ -15,6 +15,7 @@
 #include "device/cpu/product.h"
 #include "ops/columns_cpu.h"
 #include "ops/onednn_convolution_cpu.h"
+#include "ops/winograd_cpu.h"
 
 namespace tw::ops {
 
@@ -168,10 +169,11 @@ class LaidThen {
   ConvEpilogue epilogue_;
 };
 
-// In the layouts that tensors have: channels-last where the result has it. False where oneDNN cannot.
+// In the layouts that tensors have: channels-last where the result has it, and where that is so much faster
+// that it pays to copy there and back. False where oneDNN cannot.
 bool through_onednn(const Operands& o, ConvGeometry g) {
   auto last = [](const Operand& operand) { return is_channels_last(*operand.sizes, *operand.strides); };
-  g.channels_last = last(o.x) || last(o.y);
+  g.channels_last = last(o.x) || last(o.y) || winograd_applies(o.direction, g);
   g.weight_last = last(o.w);
   auto laid = [&](const Operand& operand, bool channels_last) {
     return Laid<float>(operand, wanted_strides(operand, channels_last), &operand != &o.result());

@@ -62,6 +62,20 @@ def test_values_and_gradients_against_double(shape, weight_order):
     assert close(w.grad, weight_gradient(given[0], given[2]))
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_row_major_tensors_give_the_same_numbers(shape):
+    given = arrays(*shape)
+    x, w, g, b = tensors(*given, tw.contiguous_format)
+    y = F.conv2d(x, w, b, padding=1)
+    y.backward(g)
+    rows = [tw.from_numpy(array).requires_grad_() for array in given[:2]]
+    result = F.conv2d(*rows, b, padding=1)
+    result.backward(tw.from_numpy(given[2]))
+    assert result.is_contiguous() and rows[0].grad.is_contiguous() and rows[1].grad.is_contiguous()
+    for got, expected in ((result, y), (rows[0].grad, x.grad), (rows[1].grad, w.grad)):
+        assert close(got, expected.detach().numpy())
+
+
 def test_threads_do_not_change_results():
     before = tw.get_num_threads()
     found = []
