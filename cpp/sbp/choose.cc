@@ -4,28 +4,13 @@
 #include <limits>
 #include <numeric>
 
+#include "sbp/cutting.h"
+
 namespace tw::sbp {
 
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int64_t kUnknown = -1;  // the length of a dim that an earlier axis has cut
-
-// How a signature cuts: in multiples of `unit` of its own units, or at stated numbers of them.
-struct Fractions {
-  int64_t unit = 1;
-  std::vector<int64_t> sizes;
-  friend bool operator==(const Fractions&, const Fractions&) = default;
-};
-
-bool is_split(const Sbp& s) { return s.kind == Kind::kSplit; }
-
-std::vector<int64_t> part_sizes(const Sbp& split, int64_t length, int64_t parts) {
-  std::vector<int64_t> sizes;
-  for (int64_t i = 0; i < parts; i++) sizes.push_back(cut(split, length, parts, i).size);
-  return sizes;
-}
-
 // Whether the stated sizes are those of this dim: a layout of other sizes is an error told elsewhere.
 bool fits(const Sbp& split, int64_t length, int64_t parts) {
   return split.sizes.empty() ||
@@ -36,42 +21,9 @@ bool fits(const Sbp& split, int64_t length, int64_t parts) {
 // Two SBPs give every device the same of a dim of this length.
 bool same_cuts(const Sbp& a, const Sbp& b, int64_t length, int64_t parts) {
   if (a == b) return true;
-  if (!is_split(a) || !is_split(b) || a.dim != b.dim || length == kUnknown) return false;
+  if (!is_split(a) || !is_split(b) || a.dim != b.dim || length == kUnknownLength) return false;
   return fits(a, length, parts) && fits(b, length, parts) &&
          part_sizes(a, length, parts) == part_sizes(b, length, parts);
-}
-
-// How `lies` cuts, counted in the units of `pattern`; nothing where it cuts within one.
-std::optional<Fractions> fractions_of(const Sbp& lies, const Sbp& pattern, int64_t length, int64_t parts) {
-  if (!is_split(lies) || lies.dim != pattern.dim) return std::nullopt;
-  if (lies.sizes.empty() && lies.unit % pattern.unit == 0) return Fractions{lies.unit / pattern.unit, {}};
-  std::vector<int64_t> sizes = lies.sizes;
-  if (sizes.empty()) {
-    if (length == kUnknown) return std::nullopt;
-    sizes = part_sizes(lies, length, parts);
-  }
-  int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), at = 0;
-  Fractions fractions;
-  for (int64_t size : sizes) {
-    at += size;
-    if (at % pattern.unit != 0 && at != total) return std::nullopt;
-    fractions.sizes.push_back((size + pattern.unit - 1) / pattern.unit);
-  }
-  int64_t units = std::accumulate(fractions.sizes.begin(), fractions.sizes.end(), int64_t{0});
-  if (fractions.sizes == part_sizes(split(0), units, parts)) return Fractions{};
-  return fractions;
-}
-
-// The cut of an operand that `pattern` splits, at these fractions.
-Sbp split_at(const Sbp& pattern, const Fractions& fractions, int64_t length) {
-  if (fractions.sizes.empty()) return split(pattern.dim, pattern.unit * fractions.unit);
-  std::vector<int64_t> sizes;
-  int64_t left = length == kUnknown ? std::numeric_limits<int64_t>::max() : length;
-  for (int64_t units : fractions.sizes) {
-    sizes.push_back(std::min(units * pattern.unit, left));
-    left -= sizes.back();
-  }
-  return split_as(pattern.dim, std::move(sizes));
 }
 
 // One axis of the choice.
@@ -104,10 +56,10 @@ class AxisChooser {
   int64_t input_length(size_t i, int dim) const {
     const NdSbp* lies = inputs_[i].lies;
     bool cut = cut_before(outer_.inputs[i], axis_, dim) || (lies && cut_before(*lies, axis_, dim));
-    return cut ? kUnknown : inputs_[i].sizes[dim];
+    return cut ? kUnknownLength : inputs_[i].sizes[dim];
   }
   int64_t output_length(size_t i, int dim) const {
-    return cut_before(outer_.outputs[i], axis_, dim) ? kUnknown : outputs_[i][dim];
+    return cut_before(outer_.outputs[i], axis_, dim) ? kUnknownLength : outputs_[i][dim];
   }
   // Devices of the other axes between which an input is not cut: each group of this axis moves it.
   double copies(size_t i) const {
@@ -151,28 +103,26 @@ void AxisChooser::consider(const Signature& signature) {
 double AxisChooser::cost_of(size_t i, const Sbp& wanted, int* changed) const {
   if (!inputs_[i].lies) return wanted.kind == Kind::kPartial ? kNever : 0;
   const Sbp& lies = (*inputs_[i].lies)[axis_];
-  if (same_cuts(lies, wanted, is_split(wanted) ? input_length(i, wanted.dim) : kUnknown, devices_)) return 0;
+  if (same_cuts(lies, wanted, is_split(wanted) ? input_length(i, wanted.dim) : kUnknownLength, devices_))
+    return 0;
   ++*changed;
   return axis_cost(lies, wanted, inputs_[i].bytes * copies(i), devices_);
 }
 
 void AxisChooser::consider(const Signature& signature, const Fractions& fractions) {
-  std::vector<Sbp> in, out;
+  Signature cut = cut_at(signature, fractions, [&](size_t tensor, int dim) {
+    return tensor < inputs_.size() ? input_length(tensor, dim) : output_length(tensor - inputs_.size(), dim);
+  });
   double cost = 0;
   int changed = 0;
   for (size_t i = 0; i < inputs_.size(); i++) {
-    const Sbp& s = signature.inputs[i];
-    in.push_back(is_split(s) ? split_at(s, fractions, input_length(i, s.dim)) : s);
-    cost += cost_of(i, in[i], &changed);
+    cost += cost_of(i, cut.inputs[i], &changed);
     if (demand_.strict && i == 0 && changed) return;
   }
-  for (size_t i = 0; i < outputs_.size(); i++) {
-    const Sbp& s = signature.outputs[i];
-    out.push_back(is_split(s) ? split_at(s, fractions, output_length(i, s.dim)) : s);
-  }
-  if (demand_.output && !out.empty()) {
-    int64_t length = is_split(out[0]) ? output_length(0, out[0].dim) : kUnknown;
-    if (!same_cuts(out[0], (*demand_.output)[axis_], length, devices_)) {
+  if (demand_.output && !cut.outputs.empty()) {
+    const Sbp& out = cut.outputs[0];
+    int64_t length = is_split(out) ? output_length(0, out.dim) : kUnknownLength;
+    if (!same_cuts(out, (*demand_.output)[axis_], length, devices_)) {
       if (demand_.strict) return;
       changed++;
     }
@@ -180,8 +130,8 @@ void AxisChooser::consider(const Signature& signature, const Fractions& fraction
   if (cost > best_cost_ || cost == kNever || (cost == best_cost_ && changed >= best_changed_)) return;
   best_cost_ = cost;
   best_changed_ = changed;
-  inputs = std::move(in);
-  outputs = std::move(out);
+  inputs = std::move(cut.inputs);
+  outputs = std::move(cut.outputs);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "sbp/signatures.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "base/error.h"
+#include "sbp/cutting.h"
 
 namespace tw::sbp {
 
@@ -15,43 +16,6 @@ bool same_kind(const Sbp& a, const Sbp& b) {
   if (a.kind != b.kind) return false;
   if (a.kind == Kind::kSplit) return a.dim == b.dim;
   return a.kind == Kind::kBroadcast || a.reduce == b.reduce;
-}
-
-// How many units of the signature each stated part has; the last unit may be short. None where a part ends
-// within a unit.
-std::optional<std::vector<int64_t>> in_units(const std::vector<int64_t>& sizes, int64_t unit) {
-  std::vector<int64_t> units;
-  int64_t total = 0;
-  for (int64_t size : sizes) total += size;
-  int64_t point = 0, before = 0;
-  for (int64_t size : sizes) {
-    point += size;
-    if (point % unit != 0 && point != total) return std::nullopt;
-    int64_t now = (point + unit - 1) / unit;
-    units.push_back(now - before);
-    before = now;
-  }
-  return units;
-}
-
-// `sizes` are parts of what `length` of the leading tensor left of it, which is all of it on a first axis.
-std::vector<int64_t> scaled(const std::vector<int64_t>& units, const Sbp& split, int64_t length) {
-  std::vector<int64_t> sizes;
-  int64_t left = length;
-  for (int64_t count : units) {
-    sizes.push_back(std::min(count * split.unit, left));
-    left -= sizes.back();
-  }
-  return sizes;
-}
-
-void each_split(Signature* signature, const auto& body) {
-  size_t tensor = 0;
-  for (auto* list : {&signature->inputs, &signature->outputs})
-    for (Sbp& s : *list) {
-      if (s.kind == Kind::kSplit) body(s, tensor);
-      tensor++;
-    }
 }
 
 // One axis: do the layouts follow a signature, apart from cut points?
@@ -130,28 +94,18 @@ std::vector<Signature> signatures_of(Rule rule, RuleContext context) {
 }
 
 std::optional<Signature> cut_like(const Signature& signature, std::span<const Dims> sizes, size_t tensor,
-                                  const Sbp& like) {
-  const Sbp& lead = sbp_of(signature, tensor);
-  TW_CHECK(like.kind == Kind::kSplit && lead.kind == Kind::kSplit && lead.dim == like.dim, kInternal,
-           "sbp: a signature with ", lead, " cannot be cut like ", like);
-  Signature result = signature;
-  if (like.sizes.empty()) {
-    if (like.unit % lead.unit != 0) return std::nullopt;
-    int64_t times = like.unit / lead.unit;
-    each_split(&result, [&](Sbp& s, size_t) { s.unit *= times; });
-    return result;
-  }
-  auto units = in_units(like.sizes, lead.unit);
-  if (!units) return std::nullopt;
-  int64_t whole = sizes[tensor][like.dim], left = 0;
-  for (int64_t size : like.sizes) left += size;
-  each_split(&result, [&](Sbp& s, size_t i) {
-    // An axis before this one may have left a fraction of each tensor.
-    int64_t length = whole == 0 ? 0 : sizes[i][s.dim] * left / whole;
-    s.sizes = i == tensor ? like.sizes : scaled(*units, s, length);
-    s.unit = 1;
+                                  const Layout& like, size_t axis) {
+  const Sbp &lead = sbp_of(signature, tensor), &cut = like.sbp[axis];
+  int64_t whole = sizes[tensor][lead.dim];
+  bool before = std::any_of(like.sbp.begin(), like.sbp.begin() + static_cast<int64_t>(axis),
+                            [&](const Sbp& s) { return is_split(s) && s.dim == lead.dim; });
+  auto fractions = fractions_of(cut, lead, before ? kUnknownLength : whole, like.placement->shape[axis]);
+  if (!fractions) return std::nullopt;
+  // Stated sizes are parts of what axes before this one left, of each tensor the same fraction.
+  int64_t left = std::accumulate(cut.sizes.begin(), cut.sizes.end(), int64_t{0});
+  return cut_at(signature, *fractions, [&](size_t i, int dim) {
+    return cut.sizes.empty() ? sizes[i][dim] : whole == 0 ? 0 : sizes[i][dim] * left / whole;
   });
-  return result;
 }
 
 bool offers(std::span<const Signature> signatures, std::span<const Layout* const> layouts,

@@ -1,10 +1,7 @@
 // The layouts in which an op may run. A rule speaks of one axis of the placement; on several, each axis takes
 // a signature of its own, whatever the others take: rules see the sizes of the whole.
 //
-// Where a signature splits several tensors, all are cut at the same fractions of their dims, so that parts
-// that belong together lie on one device. As rules write them the splits are balanced, in the units that they
-// demand; cut_like() carries the cuts that one of the tensors has already to the others: from S(0, unit=128)
-// of 384 follows S(0, unit=2) of 6 heads, from S(0, sizes=[256, 128]) follows S(0, sizes=[4, 2]).
+// Where a signature splits several tensors, all are cut alike: see cutting.h.
 #pragma once
 
 #include <optional>
@@ -24,10 +21,11 @@ inline const Sbp& sbp_of(const Signature& signature, size_t tensor) {
   return tensor < inputs ? signature.inputs[tensor] : signature.outputs[tensor - inputs];
 }
 
-// `signature`, which splits `tensor` in the dim of `like`, with all of its splits cut where `like` cuts that
-// one. `sizes`: those of each tensor. None where `like` cuts within a unit of the signature.
+// `signature` with all of its splits cut where `like`, a layout of `tensor`, cuts that one on an axis.
+// `sizes`: those of each tensor. None where `like` does not split the dim there that the signature splits, or
+// cuts within a unit of it.
 std::optional<Signature> cut_like(const Signature& signature, std::span<const Dims> sizes, size_t tensor,
-                                  const Sbp& like);
+                                  const Layout& like, size_t axis);
 
 // Whether an op with these signatures runs on tensors that lie so: on every axis one of them says what each
 // tensor is there, and its splits are cut at the same fractions on every device. All layouts are of one

@@ -57,22 +57,40 @@ class Maker {
   }
 
  private:
+  // Extremes are pending only where an op has left them so: nobody boxes to them unless the result is to be
+  // one.
+  bool is_possible(const sbp::Signature& signature, int64_t axis) const {
+    for (size_t i = node_.inputs.size(); i < layouts_.size(); i++)
+      if (!layouts_[i].empty()) return true;
+    for (size_t i = 0; i < node_.inputs.size(); i++) {
+      const sbp::Sbp& wanted = signature.inputs[i];
+      if (wanted.kind != sbp::Kind::kPartial || wanted.reduce == sbp::ReduceOp::kSum) continue;
+      auto lies_so = [&](const sbp::Layout* one) {
+        return one->placement == placement_ && one->sbp[axis] == wanted;
+      };
+      if (std::ranges::none_of(layouts_[i], lies_so)) return false;
+    }
+    return true;
+  }
+
   // Signatures, and those cut as tensors may be.
   std::vector<sbp::Signature> on_axis(int64_t axis) const {
-    std::vector<sbp::Signature> all = base_;
+    std::vector<sbp::Signature> base;
     for (const sbp::Signature& signature : base_)
+      if (is_possible(signature, axis)) base.push_back(signature);
+    std::vector<sbp::Signature> all = base;
+    for (const sbp::Signature& signature : base)
       for (size_t i = 0; i < tensors_.size(); i++) {
         const sbp::Sbp& lead = sbp::sbp_of(signature, i);
         if (lead.kind != sbp::Kind::kSplit) continue;
         for (const sbp::Layout* layout : layouts_[i]) {
           if (layout->placement != placement_) continue;
-          const sbp::Sbp& like = layout->sbp[axis];
-          if (like.kind != sbp::Kind::kSplit || like.dim != lead.dim) continue;
-          auto cut = sbp::cut_like(signature, sizes_, i, like);
+          auto cut = sbp::cut_like(signature, sizes_, i, *layout, static_cast<size_t>(axis));
+          if (!cut) continue;
           auto is_cut = [&](const sbp::Signature& one) {
             return one.inputs == cut->inputs && one.outputs == cut->outputs;
           };
-          if (cut && std::ranges::none_of(all, is_cut)) all.push_back(std::move(*cut));
+          if (std::ranges::none_of(all, is_cut)) all.push_back(std::move(*cut));
         }
       }
     return all;

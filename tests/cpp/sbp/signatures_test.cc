@@ -1,6 +1,5 @@
 #include "sbp/signatures.h"
 
-#include "base/error.h"
 #include "test.h"
 
 using namespace tw;
@@ -36,10 +35,13 @@ PlacementRef mesh(const Dims& shape) {
 const Signature kHeads{{split(0, 64)}, {split(0)}};
 const std::vector<Dims> kSizes{{384}, {6, 64}};
 
-std::string like(const Sbp& wanted) {
-  auto cut = cut_like(kHeads, kSizes, 0, wanted);
+std::string like(const Signature& signature, const std::vector<Dims>& sizes, size_t tensor,
+                 const NdSbp& sbp) {
+  Dims shape(sbp.size(), 2);
+  auto cut = cut_like(signature, sizes, tensor, *layout(mesh(shape), sbp), sbp.size() - 1);
   return cut ? text(*cut) : "none";
 }
+std::string like(const Sbp& wanted) { return like(kHeads, kSizes, 0, {wanted}); }
 
 bool offered(const Dims& shape, const NdSbp& input, const NdSbp& output) {
   LayoutRef a = layout(mesh(shape), input), b = layout(mesh(shape), output);
@@ -63,21 +65,27 @@ TEST(every_signature_is_there_once_and_all_broadcast_is_always) {
 TEST(cuts_of_one_tensor_are_carried_to_the_others) {
   CHECK_EQ(like(split(0, 64)), "S(0, unit=64) -> S(0)");
   CHECK_EQ(like(split(0, 128)), "S(0, unit=128) -> S(0, unit=2)");
-  CHECK_EQ(like(split(0, 96)), "none");
+  CHECK_EQ(like(split(0)), "S(0, unit=64) -> S(0)");  // 192 is three heads
+  CHECK_EQ(like(split(0, 96)), "S(0, unit=64) -> S(0)");
+  CHECK_EQ(like(split(0, 100)), "none");
   CHECK_EQ(like(split_as(0, {256, 128})), "S(0, sizes=[256, 128]) -> S(0, sizes=[4, 2])");
   CHECK_EQ(like(split_as(0, {384, 0})), "S(0, sizes=[384, 0]) -> S(0, sizes=[6, 0])");
   CHECK_EQ(like(split_as(0, {200, 184})), "none");
-  // A second axis cuts what the first left: half of each.
-  CHECK_EQ(like(split_as(0, {128, 64})), "S(0, sizes=[128, 64]) -> S(0, sizes=[2, 1])");
-  auto back = cut_like(kHeads, kSizes, 1, split_as(0, {5, 1}));
-  CHECK_EQ(text(*back), "S(0, sizes=[320, 64]) -> S(0, sizes=[5, 1])");
+  CHECK_EQ(like(kHeads, kSizes, 1, {split_as(0, {5, 1})}), "S(0, sizes=[320, 64]) -> S(0, sizes=[5, 1])");
+}
+
+TEST(a_second_axis_cuts_what_the_first_left) {
+  NdSbp half{split(0, 64), split_as(0, {64, 128})};
+  CHECK_EQ(like(kHeads, kSizes, 0, half), "S(0, sizes=[64, 128]) -> S(0, sizes=[1, 2])");
+  CHECK_EQ(like(kHeads, kSizes, 0, {split(0, 64), split(0, 96)}), "none");
 }
 
 TEST(the_last_unit_may_be_short) {
   const Signature pairs{{split(0, 4)}, {split(0)}};
   const std::vector<Dims> sizes{{10}, {3}};
-  CHECK_EQ(text(*cut_like(pairs, sizes, 1, split_as(0, {2, 1}))), "S(0, sizes=[8, 2]) -> S(0, sizes=[2, 1])");
-  CHECK_EQ(text(*cut_like(pairs, sizes, 0, split_as(0, {4, 6}))), "S(0, sizes=[4, 6]) -> S(0, sizes=[1, 2])");
+  CHECK_EQ(like(pairs, sizes, 1, {split_as(0, {2, 1})}), "S(0, unit=4) -> S(0)");
+  CHECK_EQ(like(pairs, sizes, 1, {split_as(0, {0, 3})}), "S(0, sizes=[0, 10]) -> S(0, sizes=[0, 3])");
+  CHECK_EQ(like(pairs, sizes, 0, {split_as(0, {4, 6})}), "S(0, sizes=[4, 6]) -> S(0, sizes=[1, 2])");
 }
 
 TEST(an_op_runs_on_parts_that_are_cut_alike) {
