@@ -141,7 +141,8 @@ Key key_of(const sbp::Placement& placement, std::span<const ir::Value> inputs, s
   return key;
 }
 
-// Copying is linear in both operands: it writes pending sums into pending sums.
+// Copying within a dtype writes what is pending into what is pending: of another one each part would be
+// rounded.
 void add_pending_copies(std::vector<sbp::Signature>& signatures) {
   for (sbp::ReduceOp op : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
     signatures.push_back({{sbp::partial(op), sbp::partial(op)}, {sbp::partial(op)}});
@@ -168,7 +169,7 @@ std::shared_ptr<GlobalPlan> make_plan(const ir::OpDef& def, const sbp::Placement
   for (const ir::Meta& meta : plan->metas) outputs.push_back(meta.sizes);
   auto signatures = signatures_of(def, inputs, {plan->metas.data(), plan->metas.size()}, attrs);
   static const int copy = ir::registry().get("copy").id;
-  if (def.id == copy && demand.strict) add_pending_copies(signatures);
+  if (def.id == copy && demand.strict && inputs[0]->dtype == inputs[1]->dtype) add_pending_copies(signatures);
   std::optional<sbp::Choice> choice = sbp::choose(*placement, signatures, operands, outputs, demand);
   if (!choice) return nullptr;
   for (size_t i = 0; i < inputs.size(); i++)

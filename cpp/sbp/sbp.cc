@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "sbp/rules.h"
 
 namespace tw::sbp {
 
@@ -58,8 +59,10 @@ void elementwise_additive(RuleContext& c) {
 }
 
 bool is_elementwise(Rule rule) {
-  return rule == elementwise || rule == elementwise_linear || rule == elementwise_monotone ||
-         rule == elementwise_additive;
+  for (Rule one : {elementwise, elementwise_linear, elementwise_monotone, elementwise_additive,
+                   elementwise_moved, elementwise_linear_in_first})
+    if (rule == one) return true;
+  return false;
 }
 
 void add_einsum(RuleContext& c, const char* equation) {

@@ -83,32 +83,32 @@ def _cut_box(first: list[int], sizes: list[int], layout: Layout, axis: Axis) -> 
     return result
 
 
-def spread(tensor: tw.Tensor | None, layouts: Sequence[Layout], mesh: Mesh) -> list[Part]:
-    """The parts of all devices, in the order of their ranks."""
+def spread(tensor: tw.Tensor | None, layouts: Sequence[Layout], mesh: Mesh, rng: np.random.Generator) -> list[Part]:
+    """The parts of all devices, in the order of their ranks. `rng` says which device has what of a pending
+    reduction: tensors that share a generator are unlike in that, or rules for several pending ones would look sound."""
     count = int(np.prod([axis.devices for axis in mesh]))
     if tensor is None:
         return [Part(None, [])] * count
     pieces = [tensor]
     for layout, axis in zip(layouts, mesh, strict=True):
-        pieces = [part for piece in pieces for part in _cut(piece, layout, axis)]
+        pieces = [part for piece in pieces for part in cut_parts(piece, layout, axis, rng)]
     places = boxes(tensor.shape, layouts, mesh)
     return [Part(piece, first) for piece, (first, _) in zip(pieces, places, strict=True)]
 
 
-def _cut(tensor: tw.Tensor, layout: Layout, axis: Axis) -> list[tw.Tensor]:
+def cut_parts(tensor: tw.Tensor, layout: Layout, axis: Axis, rng: np.random.Generator) -> list[tw.Tensor]:
+    """What each device of one axis holds."""
     if layout[0] == "B":
         return [tensor.clone() for _ in range(axis.devices)]
     if layout[0] == "S":
         return [tensor.narrow(layout[1], a, n).clone() for a, n in axis.cuts(tensor.shape[layout[1]], layout[2])]
-    rng = np.random.default_rng(1)
     whole = tensor.detach().numpy()
     if layout[1] == "sum":
         parts = [_noise(rng, whole) for _ in range(axis.devices - 1)]
         parts.append(whole - sum(parts))
     else:  # one device has the value, the others something that loses
-        sign = -1 if layout[1] == "max" else 1
         holder = rng.integers(0, axis.devices, whole.shape)
-        parts = [np.where(holder == d, whole, whole + sign * abs(_noise(rng, whole))) for d in range(axis.devices)]
+        parts = [np.where(holder == d, whole, _losing(rng, whole, layout[1])) for d in range(axis.devices)]
     return [tw.tensor(np.asarray(p, dtype=whole.dtype)) for p in parts]
 
 
@@ -117,6 +117,13 @@ def _noise(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
         return rng.integers(1, 9, like.shape)
     noise = rng.uniform(0.5, 3, like.shape) * rng.choice([-1, 1], like.shape)
     return noise + 1j * rng.uniform(-3, 3, like.shape) if like.dtype.kind == "c" else noise
+
+
+def _losing(rng: np.random.Generator, whole: np.ndarray, reduction: str) -> np.ndarray:
+    if whole.dtype.kind == "b":
+        chance = rng.integers(0, 2, whole.shape).astype(bool)
+        return whole & chance if reduction == "max" else whole | chance
+    return whole - abs(_noise(rng, whole)) if reduction == "max" else whole + abs(_noise(rng, whole))
 
 
 def join(pieces: list[tw.Tensor], layouts: Sequence[Layout], mesh: Mesh) -> tw.Tensor:

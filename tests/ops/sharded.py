@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import thalweg as tw
 from calls import REGISTRY, calls_of
-from programs import check_programs
+from missing import Search, signature_text
+from not_offered import reason_for
 from parts import Axis, Mesh, boxes, gradient_layout, join, spread, unit_counts
+from programs import check_programs
 from tolerance import assert_close
 
 MESHES: list[Mesh] = [
@@ -26,6 +28,7 @@ MESHES: list[Mesh] = [
     (Axis(2, "lopsided"), Axis(3, "hole")),
 ]
 RUNS = 2
+SEARCHED, MOST_COMBINATIONS = 20, 20_000
 ALL = os.environ.get("THALWEG_SBP") == "all"
 
 _checked: set[str] = set()
@@ -36,7 +39,7 @@ class Call:
 
     def __init__(self, op: Any, args: tuple | list, kwargs: dict) -> None:
         self.op, self.args, self.kwargs = op, args, kwargs
-        self.inputs = _inputs(op, args, kwargs)
+        self.inputs, self.groups = _inputs(op, args, kwargs)
         self.localized = REGISTRY[op.__name__]["localized"]
         self.signatures = [s for s in op.signatures(*args, **kwargs) if not self._sums_truth(s)]
         self.outputs = self.run(self.inputs)
@@ -76,10 +79,24 @@ def check_call(op: Any, args: tuple | list, kwargs: dict, grad: bool) -> None:
         return
     _checked.add(call.key())
     check_programs(call, call.key(), ALL)
+    check_none_is_missing(call)
     for i, first in enumerate(call.signatures):
         for mesh in meshes(call.key(), i):
             for second in seconds(call, i) if len(mesh) == 2 else [None]:
                 check_signature(call, mesh, [first] if second is None else [first, second], grad)
+
+
+def check_none_is_missing(call: Call) -> None:
+    """Looks for sound signatures of one call in SEARCHED, with THALWEG_SBP=all of every one that is not too large."""
+    if not call.outputs:
+        return
+    search = Search(call)
+    if not ALL and (zlib.crc32(call.key().encode()) % SEARCHED or search.combinations() > 500):
+        return
+    if search.combinations() > MOST_COMBINATIONS:
+        return
+    found = [text for text in map(signature_text, search.missing()) if reason_for(call.op.__name__, text) is None]
+    assert not found, f"{call.key()}: sound, but neither offered nor listed in not_offered.py: " + "; ".join(found)
 
 
 def meshes(key: str, number: int) -> list[Mesh]:
@@ -112,7 +129,8 @@ def check_signature(call: Call, mesh: Mesh, signatures: list, grad: bool) -> Non
         firsts, sizes = [place[d][0] for place in places], [place[d][1] for place in places]
         return call.run([part[d].tensor for part in parts], [part[d].first for part in parts], sizes, firsts)
 
-    parts = [spread(t, layouts, mesh) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
+    rng = np.random.default_rng(1)
+    parts = [spread(t, layouts, mesh, rng) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
     devices = range(len(places[0]) if places else 0)
     results = [on_device(d, parts) for d in devices]
     for i, (expected, layouts) in enumerate(zip(call.outputs, layouts_out, strict=True)):
@@ -136,10 +154,10 @@ def _check_backward(
     if all(g is None for g in expected):
         return
     shares = [
-        spread(w, [gradient_layout(layout) for layout in layouts], mesh)
+        spread(w, [gradient_layout(layout) for layout in layouts], mesh, rng)
         for w, layouts in zip(weights, layouts_out, strict=True)
     ]
-    parts = [spread(t, layouts, mesh) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
+    parts = [spread(t, layouts, mesh, rng) for t, layouts in zip(call.inputs, layouts_in, strict=True)]
 
     def of_device(d: int) -> list:
         def run(leaves: list) -> list:
@@ -177,17 +195,22 @@ def _holds_tensors(value: Any) -> bool:
     return isinstance(value, tw.Tensor)
 
 
-def _inputs(op: Any, args: tuple | list, kwargs: dict) -> list:
-    """The tensors of a call in the schema's order, lists flattened; None where one is absent or a number."""
+def _inputs(op: Any, args: tuple | list, kwargs: dict) -> tuple[list, list[list[int]]]:
+    """The tensors of a call in the schema's order, lists flattened; None where one is absent or a number. With them
+    the numbers of those that can lie alike: one by one, but those of a list together that have as many dims."""
     params = REGISTRY[op.__name__]["params"]
     given = dict(zip((name for name, _ in params), args, strict=False)) | kwargs
     inputs: list = []
+    groups: list[list[int]] = []
     for name, type_text in params:
         if not type_text.startswith("Tensor"):
             continue
         value = given.get(name)
-        if "[]" in type_text:
-            inputs.extend(value or [])
-        else:
-            inputs.append(value if isinstance(value, tw.Tensor) else None)
-    return inputs
+        listed = "[]" in type_text
+        alike: dict[Any, list[int]] = {}
+        for item in (value or []) if listed else [value]:
+            item = item if isinstance(item, tw.Tensor) else None
+            alike.setdefault(item.ndim if item is not None else None, []).append(len(inputs))
+            inputs.append(item)
+        groups += alike.values()
+    return inputs, groups

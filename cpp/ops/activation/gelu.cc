@@ -3,6 +3,7 @@
 #include "ops/activation/gelu.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -63,7 +64,7 @@ void define_gelu(OpRegistry& r) {
       .doc("grad times the derivative of gelu at input.")
       .infer(infer_gelu)
       .grad("grad input", gelu_backward_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_linear_in_first)
       .cost(pointwise_cost<30>);
   r.op("gelu_with_slope(Tensor input) -> (Tensor result, Tensor slope)")
       .doc("gelu and its derivative of each element, which share most of their work.")

@@ -7,6 +7,7 @@
 // At a corner the derivative is that of the flatter side, as in PyTorch.
 #include "ops/activation/activations.h"
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -72,6 +73,10 @@ OpBuilder finish(OpBuilder builder, const char* doc, InferFn infer, unsigned exp
   return builder.doc(doc).infer(infer).sbp(sbp::elementwise).cost(pointwise_cost<4>).expose(exposure);
 }
 
+OpBuilder finish_backward(OpBuilder builder, const char* doc, InferFn infer) {
+  return finish(builder, doc, infer, kHidden).sbp(sbp::elementwise_linear_in_first);
+}
+
 // Hidden ops behind Python functions that take `inplace`; their in-place forms are reached by name.
 void define_forward(OpRegistry& r) {
   finish(r.op("relu(Tensor input) -> Tensor"), "max(input, 0).", infer_real_number,
@@ -109,25 +114,26 @@ void define_forward(OpRegistry& r) {
 
 void define_piecewise(OpRegistry& r) {
   define_forward(r);
-  finish(r.op("threshold_backward(Tensor grad, Tensor input, float threshold) -> Tensor", &CurveAttrs::p),
-         "grad where input is above threshold, else 0.", infer_broadcast, kHidden)
+  finish_backward(
+      r.op("threshold_backward(Tensor grad, Tensor input, float threshold) -> Tensor", &CurveAttrs::p),
+      "grad where input is above threshold, else 0.", infer_broadcast)
       .grad("input", backward_grad<"threshold_backward", 1>);
-  finish(
+  finish_backward(
       r.op("leaky_relu_backward(Tensor grad, Tensor input, float negative_slope) -> Tensor", &CurveAttrs::p),
-      "grad times the derivative of leaky_relu.", infer_floating, kHidden)
+      "grad times the derivative of leaky_relu.", infer_floating)
       .grad("input", backward_grad<"leaky_relu_backward", 1>);
-  finish(r.op("hardtanh_backward(Tensor grad, Tensor input, float min_val, float max_val) -> Tensor",
-              &CurveAttrs::p, &CurveAttrs::q),
-         "grad where input lies between the bounds, else 0.", infer_broadcast, kHidden)
+  finish_backward(r.op("hardtanh_backward(Tensor grad, Tensor input, float min_val, float max_val) -> Tensor",
+                       &CurveAttrs::p, &CurveAttrs::q),
+                  "grad where input lies between the bounds, else 0.", infer_broadcast)
       .grad("input", backward_grad<"hardtanh_backward", 2>);
-  finish(r.op("hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
-         "grad times the derivative of hardsigmoid.", infer_floating, kHidden)
+  finish_backward(r.op("hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
+                  "grad times the derivative of hardsigmoid.", infer_floating)
       .grad("input", backward_grad<"hardsigmoid_backward", 0>);
-  finish(r.op("hardswish_backward(Tensor grad, Tensor input) -> Tensor"),
-         "grad times the derivative of hardswish.", infer_floating, kHidden)
+  finish_backward(r.op("hardswish_backward(Tensor grad, Tensor input) -> Tensor"),
+                  "grad times the derivative of hardswish.", infer_floating)
       .grad("grad input", hardswish_backward_grad);
-  finish(r.op("shrink_backward(Tensor grad, Tensor input, float lambd) -> Tensor", &CurveAttrs::p),
-         "grad where input is further than lambd from 0, else 0.", infer_floating, kHidden)
+  finish_backward(r.op("shrink_backward(Tensor grad, Tensor input, float lambd) -> Tensor", &CurveAttrs::p),
+                  "grad where input is further than lambd from 0, else 0.", infer_floating)
       .grad("input", backward_grad<"shrink_backward", 1>);
 }
 

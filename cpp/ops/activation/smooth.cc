@@ -5,6 +5,7 @@
 // The gradients save the input alone.
 #include "ops/activation/activations.h"
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -80,6 +81,9 @@ void infer_smooth(InferContext& c) {
 OpBuilder finish(OpBuilder builder, const char* doc, unsigned exposure = kHidden) {
   return builder.doc(doc).infer(infer_smooth).sbp(sbp::elementwise).cost(pointwise_cost<30>).expose(exposure);
 }
+OpBuilder finish_backward(OpBuilder builder, const char* doc) {
+  return finish(builder, doc).sbp(sbp::elementwise_linear_in_first);
+}
 
 }  // namespace
 
@@ -89,30 +93,32 @@ void define_smooth(OpRegistry& r) {
               &A::p, &A::q, &A::r),
          "scale * input where it is positive, else alpha * scale * expm1(input_scale * input).")
       .grad("input", elu_grad);
-  finish(
+  finish_backward(
       r.op("elu_backward(Tensor grad, Tensor input, float alpha, float scale, float input_scale) -> Tensor",
            &A::p, &A::q, &A::r),
       "grad times the derivative of elu_of.")
       .grad("grad input", elu_backward_grad);
   finish(r.op("silu(Tensor input) -> Tensor"), "input * sigmoid(input).").grad("input", silu_grad);
-  finish(r.op("silu_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of silu.")
+  finish_backward(r.op("silu_backward(Tensor grad, Tensor input) -> Tensor"),
+                  "grad times the derivative of silu.")
       .grad("grad input", silu_backward_grad);
   finish(r.op("mish(Tensor input) -> Tensor"), "input * tanh(softplus(input)).").grad("input", mish_grad);
-  finish(r.op("mish_backward(Tensor grad, Tensor input) -> Tensor"), "grad times the derivative of mish.")
+  finish_backward(r.op("mish_backward(Tensor grad, Tensor input) -> Tensor"),
+                  "grad times the derivative of mish.")
       .grad("grad input", mish_backward_grad);
   finish(r.op("softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor", &A::p, &A::q),
          "log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold.",
          kNnFunctional)
       .grad("input", softplus_grad)
       .autocast(Autocast::kFloat32);
-  finish(r.op("softplus_backward(Tensor grad, Tensor input, float beta, float threshold) -> Tensor", &A::p,
-              &A::q),
-         "grad times the derivative of softplus.")
+  finish_backward(r.op("softplus_backward(Tensor grad, Tensor input, float beta, float threshold) -> Tensor",
+                       &A::p, &A::q),
+                  "grad times the derivative of softplus.")
       .grad("grad input", softplus_backward_grad);
   finish(r.op("logsigmoid(Tensor input) -> Tensor"), "log(sigmoid(input)), without overflow.", kNnFunctional)
       .grad("input", logsigmoid_grad);
-  finish(r.op("logsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
-         "grad times the derivative of logsigmoid.")
+  finish_backward(r.op("logsigmoid_backward(Tensor grad, Tensor input) -> Tensor"),
+                  "grad times the derivative of logsigmoid.")
       .grad("grad input", logsigmoid_backward_grad);
 }
 

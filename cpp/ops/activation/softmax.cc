@@ -1,6 +1,8 @@
 // softmax(x) = exp(x) / Σ exp(x) along a dim, log_softmax(x) = x - log Σ exp(x). Both subtract the largest
 // element first. A row of -inf alone gives NaN.
 #include "ops/reduction/along_dim.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -19,10 +21,16 @@ void infer_softmax(InferContext& c) {
 
 void infer_backward(InferContext& c) {
   wrap_dim(c.attrs<RowDimAttrs>().dim, c.in(0).rank(), c.op);
+  want_sizes(c, 1, "result", c.in(0).sizes);
   infer_same(c);
 }
 
 Value row_sum(const Value& x, int64_t dim) { return x->rank() == 0 ? x : op<"sum">(x, IntList{dim}, true); }
+
+void sbp_backward(sbp::RuleContext& c) {
+  sbp_other_dims_of<RowDimAttrs>(c);
+  sbp::add_pending(c, {0});  // linear in the gradient
+}
 
 void softmax_grad(GradContext& c) {
   c.set(0, op<"softmax_backward">(c.grad(), c.output(), c.attrs<DimDTypeAttrs>().dim));
@@ -65,7 +73,7 @@ void define_softmax(OpRegistry& r) {
       .doc("The gradient of softmax, from its result.")
       .infer(infer_backward)
       .grad("grad result", softmax_backward_grad)
-      .sbp(sbp_other_dims_of<RowDimAttrs>)
+      .sbp(sbp_backward)
       .cost(pointwise_cost<4>);
   r.op("log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
        &DimDTypeAttrs::dtype)
@@ -81,7 +89,7 @@ void define_softmax(OpRegistry& r) {
       .doc("The gradient of log_softmax, from its result.")
       .infer(infer_backward)
       .grad("grad result", log_softmax_backward_grad)
-      .sbp(sbp_other_dims_of<RowDimAttrs>)
+      .sbp(sbp_backward)
       .cost(pointwise_cost<20>);
 }
 

@@ -7,6 +7,8 @@
 #include "ops/attention/attention.h"
 
 #include "ir/emitter.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -37,6 +39,12 @@ void infer_attention(InferContext& c) {
 }
 
 void infer_attention_backward(InferContext& c) {
+  const Dims &q = c.in(1).sizes, &v = c.in(3).sizes;
+  Dims result{q[0], q[1], q[2], v[3]};
+  want_sizes(c, 0, "grad", result);
+  want_sizes(c, 5, "result", result);
+  want_sizes(c, 6, "logsumexp", {q[0], q[2], q[1]});
+  want_sizes(c, 2, "key", {q[0], v[1], v[2], q[3]});
   for (int i = 1; i <= 3; i++) c.output(c.in(i).dtype, c.in(i).sizes);
 }
 
@@ -132,6 +140,19 @@ struct AttentionSplit {
     c.add(std::move(s));
   }
 
+  // The result is linear in the values, the gradients in that of the result; those of query and key are in
+  // values and result together.
+  void add_values() {
+    sbp::Signature s = c.all_broadcast();
+    s.inputs[query + 2] = s.outputs[0] = sbp::partial();
+    if (backward) s.inputs[5] = s.outputs[1] = sbp::partial();
+    c.add(std::move(s));
+    if (backward) return sbp::add_pending(c, {0});
+    s = c.all_broadcast();  // features of the values are independent
+    s.inputs[query + 2] = s.outputs[0] = sbp::split(3);
+    c.add(std::move(s));
+  }
+
   sbp::Sbp of_mask(const sbp::Sbp& of_query, int64_t dim) const {
     const Dims& sizes = c.inputs[mask];
     int64_t at = dim - 4 + static_cast<int64_t>(sizes.size());
@@ -148,6 +169,7 @@ void sbp_attention(sbp::RuleContext& c) {
   split.add(sbp::split(2, share), sbp::split(2), sbp::split(1, share), 1, false);
   if (!c.attrs<AttentionAttrs>().is_causal)
     split.add(sbp::split(1), sbp::broadcast(), sbp::split(2), 2, true);
+  split.add_values();
 }
 
 Cost attention_cost(const CostContext& c) {

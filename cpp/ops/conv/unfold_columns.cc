@@ -3,6 +3,7 @@
 #include "ops/conv/unfold_columns.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -62,9 +63,13 @@ void fold_grad(GradContext& c) {
   c.set(0, op<"unfold_columns">(c.grad(), a.kernel_size, a.dilation, a.padding, a.stride));
 }
 
-void sbp_images(sbp::RuleContext& c) {
+void sbp_fold(sbp::RuleContext& c) {
   c.add({{sbp::split(0)}, {sbp::split(0)}});
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_pending(c, {0});
+}
+void sbp_unfold(sbp::RuleContext& c) {
+  c.add({{sbp::split(0)}, {sbp::split(0)}});
+  sbp::add_moved(c);
 }
 
 }  // namespace
@@ -78,7 +83,7 @@ void define_unfold_columns(OpRegistry& r) {
       .doc("The windows of images as columns.")
       .infer(infer_unfold)
       .grad("", unfold_grad)
-      .sbp(sbp_images)
+      .sbp(sbp_unfold)
       .cost(copy_cost);
   r.op("fold_columns(Tensor input, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, "
        "int[] stride) "
@@ -87,7 +92,7 @@ void define_unfold_columns(OpRegistry& r) {
       .doc("Images that columns are added into.")
       .infer(infer_fold)
       .grad("", fold_grad)
-      .sbp(sbp_images)
+      .sbp(sbp_fold)
       .cost(reduction_cost<1>);
 }
 

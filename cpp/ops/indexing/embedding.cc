@@ -4,6 +4,8 @@
 #include "ops/indexing/embedding.h"
 
 #include "ir/emitter.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -33,6 +35,9 @@ void lookup_grad(GradContext& c) {
 
 void infer_backward(InferContext& c) {
   check_indices(c.in(1));
+  Dims rows = c.in(1).sizes;
+  rows.push_back(c.in(0).size(-1));
+  want_sizes(c, 0, "grad", rows);
   c.output(c.in(0).dtype, {c.attrs<EmbeddingBackwardAttrs>().num_weights, c.in(0).size(-1)});
 }
 
@@ -69,7 +74,7 @@ void sbp_lookup(sbp::RuleContext& c) {
   c.add({{sbp::split(0), sbp::broadcast()}, {sbp::partial()}});
   c.add({{sbp::split(1), sbp::broadcast()}, {sbp::split(rank)}});
   for (int64_t d = 0; d < rank; d++) c.add({{sbp::broadcast(), sbp::split(d)}, {sbp::split(d)}});
-  c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 template <class A>
@@ -95,7 +100,7 @@ void sbp_backward(sbp::RuleContext& c) {
   c.add({{sbp::split(rank), sbp::broadcast()}, {sbp::split(1)}});
   if (!c.attrs<EmbeddingBackwardAttrs>().scale_grad_by_freq)
     for (int64_t d = 0; d < rank; d++) c.add({{sbp::split(d), sbp::split(d)}, {sbp::partial()}});
-  c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
+  sbp::add_pending(c, {0});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ops/indexing/gather.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -156,6 +157,7 @@ void scatter_grad(GradContext& c) {
 
 // A dim that input and index share may be split with both, where their cuts agree.
 void sbp_gather(sbp::RuleContext& c) {
+  sbp::add_moved(c);
   int64_t rank = static_cast<int64_t>(c.inputs[0].size());
   if (rank == 0 || c.inputs[1].size() != c.inputs[0].size()) return;
   int64_t gathered_dim = wrap_dim(c.attrs<GatherAttrs>().dim, rank, "gather");
@@ -167,7 +169,6 @@ void sbp_gather(sbp::RuleContext& c) {
     else if (c.inputs[0][d] == c.inputs[1][d])
       c.add({{sbp::split(d), sbp::split(d)}, {sbp::split(d)}});
   }
-  c.add({{sbp::partial(), sbp::broadcast()}, {sbp::partial()}});
 }
 
 void sbp_scatter(sbp::RuleContext& c) {
@@ -182,8 +183,11 @@ void sbp_scatter(sbp::RuleContext& c) {
     if (d != scattered && even)
       c.add({{sbp::split(d), sbp::split(d), number ? sbp::broadcast() : sbp::split(d)}, {sbp::split(d)}});
   }
-  if (a.reduce == "set" || a.reduce == "sum")
-    c.add({{sbp::partial(), sbp::broadcast(), sbp::partial()}, {sbp::partial()}});
+  if (a.reduce == "set" || a.reduce == "sum") sbp::add_pending(c, {0, 2});
+  bool sum = a.reduce == "sum" && a.include_self;
+  if (sum && (number || c.inputs[2][scattered] == c.inputs[1][scattered]))  // a share of what is added
+    c.add({{sbp::partial(), sbp::split(scattered), number ? sbp::broadcast() : sbp::split(scattered)},
+           {sbp::partial()}});
 }
 
 template <class A>

@@ -5,6 +5,7 @@
 #include "ops/indexing/index.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -121,53 +122,111 @@ void put_grad(GradContext& c) {
   if (c.needs(last)) c.set(last, op<"index">(c.grad(), indices));
 }
 
-sbp::Signature all_broadcast(const sbp::RuleContext& c) {
-  return {std::vector<sbp::Sbp>(c.inputs.size(), sbp::broadcast()), {sbp::broadcast()}};
+// The shapes of inputs 1 to `last`.
+std::vector<const Dims*> shapes_of(const sbp::RuleContext& c, size_t last) {
+  std::vector<const Dims*> shapes;
+  for (size_t i = 1; i < last; i++) shapes.push_back(c.present[i] ? &c.inputs[i] : nullptr);
+  return shapes;
 }
 
-// Dims taken whole keep their split, dims of the indices hand theirs on; linear in the input.
-void sbp_gather(sbp::RuleContext& c) {
-  const Dims& x = c.inputs[0];
-  std::vector<const Dims*> shapes;
-  for (size_t i = 1; i < c.inputs.size(); i++) shapes.push_back(c.present[i] ? &c.inputs[i] : nullptr);
-  IndexLayout layout = index_layout(x, shapes, "index");
-  auto add_whole = [&](int64_t from, size_t to) {
-    sbp::Signature s = all_broadcast(c);
-    s.inputs[0] = sbp::split(from);
-    s.outputs[0] = sbp::split(static_cast<int64_t>(to));
-    c.add(s);
-  };
+// A signature for each dim that no index stands for: add(signature, the dim, its place among the indexed
+// dims).
+void add_whole_dims(sbp::RuleContext& c, const IndexLayout& layout, const auto& add) {
   size_t before = layout.before.size(), rank = layout.broadcast.size();
-  for (size_t i = 0; i < before; i++) add_whole(layout.before[i], i);
-  for (size_t i = 0; i < layout.after.size(); i++) add_whole(layout.after[i], before + rank + i);
-  for (size_t i = 0; i < rank; i++) {
-    sbp::Signature s = all_broadcast(c);
-    for (size_t k = 1; k < c.inputs.size(); k++) {
-      size_t missing = rank - c.inputs[k].size();
-      if (c.present[k] && i >= missing && c.inputs[k][i - missing] == layout.broadcast[i])
-        s.inputs[k] = sbp::split(static_cast<int64_t>(i - missing));
-    }
-    s.outputs[0] = sbp::split(static_cast<int64_t>(before + i));
-    c.add(s);
+  for (size_t i = 0; i < before + layout.after.size(); i++) {
+    sbp::Signature s = c.all_broadcast();
+    if (i < before)
+      add(s, layout.before[i], i);
+    else
+      add(s, layout.after[i - before], rank + i);
+    c.add(std::move(s));
   }
-  sbp::Signature pending = all_broadcast(c);
-  pending.inputs[0] = pending.outputs[0] = sbp::partial();
-  c.add(pending);
+}
+
+// Every index that has dim `i` of their common shape is split there.
+void split_indices(const sbp::RuleContext& c, sbp::Signature& s, const IndexLayout& layout, size_t i,
+                   size_t last) {
+  size_t rank = layout.broadcast.size();
+  for (size_t k = 1; k < last; k++) {
+    size_t missing = rank - c.inputs[k].size();
+    if (c.present[k] && i >= missing && c.inputs[k][i - missing] == layout.broadcast[i])
+      s.inputs[k] = sbp::split(static_cast<int64_t>(i - missing));
+  }
+}
+
+// Dims taken whole keep their split, dims of the indices hand theirs on; elements are moved.
+void sbp_gather(sbp::RuleContext& c) {
+  sbp::add_moved(c);
+  IndexLayout layout = index_layout(c.inputs[0], shapes_of(c, c.inputs.size()), "index");
+  add_whole_dims(c, layout, [&](sbp::Signature& s, int64_t whole, size_t indexed) {
+    s.inputs[0] = sbp::split(whole);
+    s.outputs[0] = sbp::split(static_cast<int64_t>(indexed));
+  });
+  for (size_t i = 0; i < layout.broadcast.size(); i++) {
+    sbp::Signature s = c.all_broadcast();
+    split_indices(c, s, layout, i, c.inputs.size());
+    s.outputs[0] = sbp::split(static_cast<int64_t>(layout.before.size() + i));
+    c.add(std::move(s));
+  }
 }
 
 // Linear in the gradient; a share of the places gives a share of the sum.
 void sbp_gather_backward(sbp::RuleContext& c) {
-  sbp::Signature pending = all_broadcast(c);
-  pending.inputs[0] = pending.outputs[0] = sbp::partial();
-  c.add(pending);
+  sbp::add_pending(c, {0});
+  IndexLayout layout = index_layout(c.outputs[0], shapes_of(c, c.inputs.size()), "index");
+  add_whole_dims(c, layout, [&](sbp::Signature& s, int64_t whole, size_t indexed) {
+    s.inputs[0] = sbp::split(static_cast<int64_t>(indexed));
+    s.outputs[0] = sbp::split(whole);
+  });
+  for (size_t i = 0; i < layout.broadcast.size(); i++) {
+    sbp::Signature s = c.all_broadcast();
+    split_indices(c, s, layout, i, c.inputs.size());
+    s.inputs[0] = sbp::split(static_cast<int64_t>(layout.before.size() + i));
+    s.outputs[0] = sbp::partial();
+    c.add(std::move(s));
+  }
 }
 
-// Which dims a mask stands for cannot be seen from shapes: only what is pending in input and values alike
-// passes.
+// A mask of one dim stands for one dim, as a tensor of integers does; which it is cannot be seen from shapes,
+// nor how many dims one of several stands for.
+bool may_be_wide_mask(const sbp::RuleContext& c) {
+  const Dims& x = c.inputs[0];
+  for (size_t k = 1; k + 1 < c.inputs.size(); k++) {
+    const Dims& index = c.inputs[k];
+    if (!c.present[k] || index.size() == 1) continue;
+    bool fits = k - 1 + index.size() <= x.size();
+    for (size_t i = 0; fits && i < index.size(); i++) fits = index[i] == x[k - 1 + i];
+    if (fits) return true;
+  }
+  return false;
+}
+
+// What is pending in input and values alike passes; values that are added may be a share of them. Dims taken
+// whole keep their split.
 void sbp_put(sbp::RuleContext& c) {
-  sbp::Signature pending = all_broadcast(c);
-  pending.inputs.front() = pending.inputs.back() = pending.outputs[0] = sbp::partial();
-  c.add(pending);
+  size_t values = c.inputs.size() - 1;
+  for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
+    if (reduce == sbp::ReduceOp::kSum || !c.attrs<IndexPutAttrs>().accumulate)
+      sbp::add_pending(c, {0, values}, reduce);
+  if (may_be_wide_mask(c)) return;
+  IndexLayout layout = index_layout(c.inputs[0], shapes_of(c, values), "index_put");
+  const Dims& given = c.inputs[values];
+  // The dim of the values that is this one of the indexed places; -1 where they broadcast along it.
+  auto of_values = [&](size_t place) {
+    int64_t dim = static_cast<int64_t>(place + given.size()) - static_cast<int64_t>(layout.sizes.size());
+    return dim >= 0 && given[dim] == layout.sizes[place] ? dim : -1;
+  };
+  add_whole_dims(c, layout, [&](sbp::Signature& s, int64_t whole, size_t place) {
+    s.inputs[0] = s.outputs[0] = sbp::split(whole);
+    if (int64_t dim = of_values(place); dim >= 0) s.inputs[values] = sbp::split(dim);
+  });
+  for (size_t i = 0; i < layout.broadcast.size() && c.attrs<IndexPutAttrs>().accumulate; i++) {
+    sbp::Signature s = c.all_broadcast();
+    split_indices(c, s, layout, i, values);
+    if (int64_t dim = of_values(layout.before.size() + i); dim >= 0) s.inputs[values] = sbp::split(dim);
+    s.inputs[0] = s.outputs[0] = sbp::partial();
+    c.add(std::move(s));
+  }
 }
 
 }  // namespace
@@ -188,6 +247,7 @@ void define_index(OpRegistry& r) {
       .infer(infer_gather_backward)
       .grad("indices", gather_backward_grad)
       .sbp(sbp_gather_backward)
+      .localize(holds_output_sizes<&IndexBackwardAttrs::input_size>)
       .cost(copy_cost);
   r.op("index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
        &IndexPutAttrs::accumulate)

@@ -4,6 +4,7 @@
 // The gradient by the input is (x - t) / (x (1 - x)), whose divisor is kept from 0, so that it is finite (and
 // not 0) where the logarithm is limited; that by the target is log(1 - x) - log(x).
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -51,7 +52,7 @@ void define_binary_cross_entropy(OpRegistry& r) {
       .promote(Promotion::kCommon)
       .infer(infer_each)
       .grad("grad input target", backward_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_linear_in_first)
       .cost(pointwise_cost<6>);
 }
 

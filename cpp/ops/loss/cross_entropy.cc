@@ -8,6 +8,8 @@
 #include "ops/loss/cross_entropy.h"
 
 #include "ops/loss/class_shape.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -33,7 +35,17 @@ void forward_grad(GradContext& c) {
                                         c.input(2), a.ignore_index, a.reduction, a.label_smoothing));
 }
 
-void infer_backward(InferContext& c) { c.output(c.in(1).dtype, c.in(1).sizes); }
+void infer_backward(InferContext& c) {
+  const Dims& x = c.in(1).sizes;
+  Dims rows = x;
+  rows.erase(rows.begin() + class_dim(x));
+  want_sizes(c, 0, "grad", c.attrs<CrossEntropyAttrs>().reduction == "none" ? rows : Dims());
+  want_sizes(c, 2, "target", rows);
+  want_sizes(c, 3, "log_sum", rows);
+  want_sizes(c, 4, "scale", rows);
+  want_sizes(c, 5, "weight", {x[class_dim(x)]});
+  c.output(c.in(1).dtype, x);
+}
 
 void backward_grad(GradContext& c) {
   const auto& a = c.attrs<CrossEntropyAttrs>();
@@ -55,17 +67,18 @@ void backward_grad(GradContext& c) {
   }
 }
 
-// Rows are independent; a sum over them leaves a pending reduction, a mean would need the other shards'
-// weights.
+// Rows are independent; a sum over them leaves a pending reduction, a mean would need the other devices'
+// weights, by which its gradient finds `scale` divided already.
 void sbp_rows(sbp::RuleContext& c) {
   const auto& a = c.attrs<CrossEntropyAttrs>();
   bool backward = c.inputs.size() == 6;
   const Dims& x = c.inputs[backward ? 1 : 0];
-  if (x.size() < 2 || a.reduction == "mean") return;
+  if (backward) sbp::add_pending(c, {0});
+  if (x.size() < 2 || (!backward && a.reduction == "mean")) return;
   for (int64_t dim = 0; dim < static_cast<int64_t>(x.size()); dim++) {
     if (dim == class_dim(x)) continue;
     sbp::Sbp row = sbp::split(dim > 1 ? dim - 1 : dim);
-    bool sum = a.reduction == "sum";
+    bool sum = a.reduction != "none";
     if (backward) {
       c.add({{sum ? sbp::broadcast() : row, sbp::split(dim), row, row, row, sbp::broadcast()},
              {sbp::split(dim)}});

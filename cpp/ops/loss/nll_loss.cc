@@ -2,6 +2,8 @@
 // linear in its input, so the gradient of its gradient is nll_loss itself.
 #include "ops/loss/class_shape.h"
 #include "ops/loss/cross_entropy.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -18,6 +20,9 @@ void infer_forward(InferContext& c) {
 
 void infer_backward(InferContext& c) {
   Dims sizes = c.in(1).sizes;
+  const auto& a = c.attrs<NllBackwardAttrs>();
+  want_sizes(c, 0, "grad", a.reduction == "none" ? sizes : Dims());
+  want_sizes(c, 2, "weight", {a.classes});
   sizes.insert(sizes.begin() + (sizes.empty() ? 0 : 1), c.attrs<NllBackwardAttrs>().classes);
   c.output(c.in(0).dtype, sizes);
 }
@@ -39,6 +44,7 @@ void sbp_rows(sbp::RuleContext& c) {
   bool backward = std::is_same_v<A, NllBackwardAttrs>;
   const Dims& x = backward ? c.outputs[0] : c.inputs[0];
   const std::string& reduction = c.attrs<A>().reduction;
+  sbp::add_pending(c, {0});  // linear in input or gradient
   if (x.size() < 2 || reduction == "mean") return;
   for (int64_t dim = 0; dim < static_cast<int64_t>(x.size()); dim++) {
     if (dim == class_dim(x)) continue;

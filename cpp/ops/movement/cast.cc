@@ -4,6 +4,7 @@
 #include "ops/movement/cast.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -28,6 +29,12 @@ void infer_copy(InferContext& c) {
   infer_same(c);
 }
 
+// Rounding keeps the order of numbers; it does not keep sums, and rules see no dtypes that widen.
+void sbp_cast(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  if (is_float(c.attrs<CastAttrs>().dtype)) sbp::add_rising(c);
+}
+
 }  // namespace
 
 void define_cast(OpRegistry& r) {
@@ -35,19 +42,20 @@ void define_cast(OpRegistry& r) {
       .doc("The elements converted to another dtype.")
       .infer(infer_cast)
       .grad("", cast_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_cast)
+      .order(ResultOrder::kLikeInputs)
       .cost(copy_cost);
   r.op("clone(Tensor input) -> Tensor")
       .doc("A copy of the tensor, in its order in memory; without gaps.")
       .infer(infer_same)
       .grad("", clone_grad)
-      .sbp(sbp::elementwise_linear)
+      .sbp(sbp::elementwise_moved)
       .cost(copy_cost);
   r.op("row_major(Tensor input) -> Tensor")
       .doc("A row-major copy of the tensor.")
       .infer(infer_same)
       .grad("", clone_grad)
-      .sbp(sbp::elementwise_linear)
+      .sbp(sbp::elementwise_moved)
       .order(ResultOrder::kRowMajor)
       .cost(copy_cost);
   r.op("copy(Tensor input, Tensor src) -> Tensor")

@@ -2,6 +2,7 @@
 // triu: the elements below and above a diagonal, zeros elsewhere.
 #include "ir/emitter.h"
 #include "ops/movement/cat.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -16,13 +17,13 @@ void infer_flip(InferContext& c) {
 
 void flip_grad(GradContext& c) { c.set(0, op<"flip">(c.grad(), c.attrs<FlipAttrs>().dims)); }
 
-// What a dim that is not moved splits, and linear.
+// What a dim that is not moved splits, and all that is pending.
 void add_unmoved(sbp::RuleContext& c, const std::vector<bool>& moved) {
   for (size_t d = 0; d < moved.size(); d++) {
     int64_t dim = static_cast<int64_t>(d);
     if (!moved[d]) c.add({{sbp::split(dim)}, {sbp::split(dim)}});
   }
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 void sbp_flip(sbp::RuleContext& c) {
@@ -60,6 +61,7 @@ void sbp_pad(sbp::RuleContext& c) {
   for (size_t i = 0; i < a.pad.size(); i++)
     if (a.pad[i]) moved[moved.size() - 1 - i / 2] = true;
   if (a.value == Scalar(0)) return add_unmoved(c, moved);
+  sbp::add_rising(c);  // every device puts the same value beside its part
   for (size_t d = 0; d < moved.size(); d++)
     if (!moved[d]) c.add({{sbp::split(static_cast<int64_t>(d))}, {sbp::split(static_cast<int64_t>(d))}});
 }

@@ -3,6 +3,7 @@
 // composite.
 #include "ops/norm_second_order.h"
 #include "ops/normalisation/normalisation.h"
+#include "ops/shape_checks.h"
 
 namespace tw::ops {
 
@@ -28,6 +29,10 @@ void infer_train(InferContext& c) {
 void infer_backward(InferContext& c) {
   int64_t wanted = c.attrs<BatchNormBackwardAttrs>().wanted, channels = c.in(1).size(1);
   DType dtype = c.in(1).dtype, affine = c.has(2) ? c.in(2).dtype : dtype;
+  want_sizes(c, 0, "grad", c.in(1).sizes);
+  want_sizes(c, 2, "weight", {channels});
+  want_sizes(c, 3, "mean", {channels});
+  want_sizes(c, 4, "rstd", {channels});
   c.output(dtype, wanted & kNormInput ? c.in(1).sizes : Dims{0});
   c.output(affine, wanted & kNormWeight ? Dims{channels} : Dims{0});
   c.output(affine, wanted & kNormBias ? Dims{channels} : Dims{0});

@@ -3,6 +3,7 @@
 // channels.
 #include "ops/norm_second_order.h"
 #include "ops/normalisation/normalisation.h"
+#include "ops/shape_checks.h"
 
 namespace tw::ops {
 
@@ -29,6 +30,11 @@ void infer_group_norm(InferContext& c) {
 void infer_backward(InferContext& c) {
   int64_t wanted = c.attrs<GroupNormBackwardAttrs>().wanted, channels = c.in(1).size(1);
   DType dtype = c.in(1).dtype, affine = c.has(2) ? c.in(2).dtype : dtype;
+  Dims statistics{c.in(1).size(0), c.attrs<GroupNormBackwardAttrs>().num_groups};
+  want_sizes(c, 0, "grad", c.in(1).sizes);
+  want_sizes(c, 2, "weight", {channels});
+  want_sizes(c, 3, "mean", statistics);
+  want_sizes(c, 4, "rstd", statistics);
   c.output(dtype, wanted & kNormInput ? c.in(1).sizes : Dims{0});
   c.output(affine, wanted & kNormWeight ? Dims{channels} : Dims{0});
   c.output(affine, wanted & kNormBias ? Dims{channels} : Dims{0});

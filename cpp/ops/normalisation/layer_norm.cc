@@ -5,6 +5,7 @@
 
 #include "ops/norm_second_order.h"
 #include "ops/normalisation/normalisation.h"
+#include "ops/shape_checks.h"
 
 namespace tw::ops {
 
@@ -55,6 +56,11 @@ void infer_rms_norm(InferContext& c) {
 void infer_backward(InferContext& c) {
   const auto& a = c.attrs<LayerNormBackwardAttrs>();
   DType dtype = c.in(1).dtype, affine = c.has(2) ? c.in(2).dtype : dtype;
+  Dims statistics = stat_sizes(c.in(1), a.normalized_shape, c.op);
+  want_sizes(c, 0, "grad", c.in(1).sizes);
+  want_sizes(c, 2, "weight", a.normalized_shape);
+  want_sizes(c, 3, "mean", statistics);
+  want_sizes(c, 4, "rstd", statistics);
   c.output(dtype, a.wanted & kNormInput ? c.in(1).sizes : Dims{0});
   c.output(affine, a.wanted & kNormWeight ? a.normalized_shape : Dims{0});
   c.output(affine, a.wanted & kNormBias ? a.normalized_shape : Dims{0});

@@ -71,6 +71,9 @@ void sbp_search(sbp::RuleContext& c) {
     sbp::Sbp sequence = shared || last ? sbp::broadcast() : sbp::split(dim);
     c.add({{sequence, sbp::split(dim), c.present[2] ? sequence : sbp::broadcast()}, {sbp::split(dim)}});
   }
+  // A place is a count of smaller elements, and each device can count its own.
+  if (!c.present[2])
+    c.add({{sbp::split(static_cast<int64_t>(c.inputs[0].size()) - 1), {}, {}}, {sbp::partial()}});
 }
 
 }  // namespace

@@ -41,9 +41,11 @@ void define_exponential(OpRegistry& r) {
       .grad("result", exp_grad)
       .sbp(sbp::elementwise_monotone);
   define_float_function(r, "exp2(Tensor input) -> Tensor", "2 to the power of the element.")
-      .grad("result", exp2_grad);
+      .grad("result", exp2_grad)
+      .sbp(sbp::elementwise_monotone);
   define_float_function(r, "expm1(Tensor input) -> Tensor", "exp(input) - 1, accurate near 0.")
-      .grad("result", expm1_grad);
+      .grad("result", expm1_grad)
+      .sbp(sbp::elementwise_monotone);
   define_float_function(r, "log(Tensor input) -> Tensor", "The natural logarithm.").grad("input", log_grad);
   define_float_function(r, "log2(Tensor input) -> Tensor", "The logarithm to base 2.")
       .grad("input", log2_grad);

@@ -3,6 +3,7 @@
 // maximum and minimum hand NaN on, fmax and fmin prefer the number. clamp(x) = min(max(x, low), high), so
 // that high wins where the bounds cross; NaN in any of them gives NaN. Bounds are numbers or tensors.
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -75,6 +76,11 @@ Values expand_clamp_max(const Values& inputs, const void*) {
   return {op<"clamp">(inputs[0], nullptr, inputs[1])};
 }
 
+void sbp_clamp(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  sbp::add_rising(c);
+}
+
 }  // namespace
 
 void define_extremes(OpRegistry& r) {
@@ -102,7 +108,8 @@ void define_extremes(OpRegistry& r) {
       .promote(Promotion::kCommon)
       .infer(infer_clamp)
       .grad("input min max", clamp_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_clamp)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<2>)
       .expose(kEverywhere);
   r.op("clamp_min(Tensor input, Tensor min) -> Tensor")

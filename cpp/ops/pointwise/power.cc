@@ -5,6 +5,7 @@
 // The gradient of the base is taken as 0 where the exponent is 0, that of the exponent where 0 is raised to 0
 // or more.
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -64,7 +65,7 @@ void define_power(OpRegistry& r) {
       .promote(Promotion::kCommon)
       .infer(infer_broadcast)
       .grad("grad input exponent", pow_backward_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_linear_in_first)
       .cost(pointwise_cost<30>);
 }
 

@@ -1,5 +1,6 @@
 // where and masked_fill choose between two values by a condition; fill and zero overwrite everything.
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -48,11 +49,23 @@ void fill_grad(GradContext& c) {
   if (c.needs(1)) c.set(1, c.grad());
 }
 
-// Each shard chooses among its addends: both values pending, the condition known everywhere.
-void sbp_where(sbp::RuleContext& c) {
+// Each device chooses among what it has of the values, the condition being known everywhere: sums have to be
+// pending in both, maxima and minima may be in one.
+void add_choice(sbp::RuleContext& c, size_t one, size_t other) {
   sbp::elementwise(c);
-  c.add({{sbp::broadcast(), sbp::partial(), sbp::partial()}, {sbp::partial()}});
+  sbp::add_pending(c, {one, other});
+  sbp::add_rising(c, one);
+  sbp::add_rising(c, other);
+  for (auto reduce : {sbp::ReduceOp::kMax, sbp::ReduceOp::kMin}) sbp::add_pending(c, {one, other}, reduce);
 }
+// The input is not read: it lies as the result does, so that it can be written in place.
+void sbp_fill(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
+    sbp::add_pending(c, {0, 1}, reduce);
+}
+void sbp_where(sbp::RuleContext& c) { add_choice(c, 1, 2); }
+void sbp_masked_fill(sbp::RuleContext& c) { add_choice(c, 0, 2); }
 
 }  // namespace
 
@@ -70,7 +83,7 @@ void define_select_elements(OpRegistry& r) {
       .promote(Promotion::kLikeFirst, 0b101)
       .infer(infer_masked_fill)
       .grad("mask", masked_fill_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_masked_fill)
       .order(ResultOrder::kRowMajor)  // as PyTorch has it
       .cost(pointwise_cost<1>)
       .expose(kFunction | kMethod | kInplace);
@@ -79,14 +92,15 @@ void define_select_elements(OpRegistry& r) {
       .promote(Promotion::kLikeFirst)
       .infer(infer_fill)
       .grad("", fill_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp_fill)
+      .order(ResultOrder::kLikeInputs)
       .cost(copy_cost)
       .expose(kFunction | kInplace);
   r.op("zero(Tensor input) -> Tensor")
       .doc("A tensor of zeros like input.")
       .infer(infer_same)
       .grad("", zero_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_moved)
       .cost(copy_cost)
       .expose(kInplace);
 }

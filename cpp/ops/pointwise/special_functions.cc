@@ -6,6 +6,7 @@
 #include "ops/pointwise/special_functions.h"
 
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -65,7 +66,7 @@ void define_special_functions(OpRegistry& r) {
   constexpr bool kReal = false;
   define_float_function(r, "erf(Tensor input) -> Tensor", "The error function.", kReal)
       .grad("input", erf_grad)
-      .sbp(sbp::elementwise);
+      .sbp(sbp::elementwise_monotone);
   define_float_function(r, "erfc(Tensor input) -> Tensor", "1 - erf(input), accurate where erf is near 1.",
                         kReal)
       .grad("input", erfc_grad);
@@ -73,13 +74,14 @@ void define_special_functions(OpRegistry& r) {
       .grad("result", erfinv_grad);
   define_float_function(r, "sigmoid(Tensor input) -> Tensor", "1 / (1 + exp(-input)).")
       .grad("result", sigmoid_grad)
+      .sbp(sbp::elementwise_monotone)
       .autocast(Autocast::kNone)
       .expose(kEverywhere | kNnFunctional);
   r.op("sigmoid_backward(Tensor grad, Tensor result) -> Tensor")
       .doc("grad times the derivative of sigmoid where its value is `result`.")
       .infer(infer_broadcast)
       .grad("grad result", sigmoid_backward_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_linear_in_first)
       .cost(pointwise_cost<3>);
   r.op("logit(Tensor input, float? eps=None) -> Tensor", &LogitAttrs::eps)
       .doc("log(p / (1 - p)), the inverse of sigmoid; p is limited to [eps, 1 - eps] where eps is given.")

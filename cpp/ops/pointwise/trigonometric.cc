@@ -1,6 +1,7 @@
 // Trigonometric and hyperbolic functions and their inverses; angles in radians. sinc(x) = sin(pi x) / (pi x),
 // 1 at 0.
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -58,8 +59,12 @@ void define_trigonometric(OpRegistry& r) {
   define_float_function(r, "tan(Tensor input) -> Tensor", "The tangent.").grad("result", tan_grad);
   define_float_function(r, "asin(Tensor input) -> Tensor", "The inverse sine.").grad("input", asin_grad);
   define_float_function(r, "acos(Tensor input) -> Tensor", "The inverse cosine.").grad("input", acos_grad);
-  define_float_function(r, "atan(Tensor input) -> Tensor", "The inverse tangent.").grad("input", atan_grad);
-  define_float_function(r, "sinh(Tensor input) -> Tensor", "The hyperbolic sine.").grad("input", sinh_grad);
+  define_float_function(r, "atan(Tensor input) -> Tensor", "The inverse tangent.")
+      .grad("input", atan_grad)
+      .sbp(sbp::elementwise_monotone);
+  define_float_function(r, "sinh(Tensor input) -> Tensor", "The hyperbolic sine.")
+      .grad("input", sinh_grad)
+      .sbp(sbp::elementwise_monotone);
   define_float_function(r, "cosh(Tensor input) -> Tensor", "The hyperbolic cosine.").grad("input", cosh_grad);
   define_float_function(r, "tanh(Tensor input) -> Tensor", "The hyperbolic tangent.")
       .grad("result", tanh_grad)
@@ -67,7 +72,8 @@ void define_trigonometric(OpRegistry& r) {
       .sbp(sbp::elementwise_monotone)
       .expose(kEverywhere | kNnFunctional);
   define_float_function(r, "asinh(Tensor input) -> Tensor", "The inverse hyperbolic sine.")
-      .grad("input", asinh_grad);
+      .grad("input", asinh_grad)
+      .sbp(sbp::elementwise_monotone);
   define_float_function(r, "acosh(Tensor input) -> Tensor", "The inverse hyperbolic cosine.")
       .grad("input", acosh_grad);
   define_float_function(r, "atanh(Tensor input) -> Tensor", "The inverse hyperbolic tangent.")
@@ -78,7 +84,7 @@ void define_trigonometric(OpRegistry& r) {
       .doc("grad times the derivative of tanh where its value is `result`.")
       .infer(infer_broadcast)
       .grad("grad result", tanh_backward_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_linear_in_first)
       .cost(pointwise_cost<3>);
   r.op("atan2(Tensor input, Tensor other) -> Tensor")
       .doc("The angle of the point (other, input) to the positive axis, in [-pi, pi].")

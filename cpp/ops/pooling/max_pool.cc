@@ -65,6 +65,22 @@ void plane_gather_grad(GradContext& c) {
   c.set(0, op<"plane_scatter">(c.grad(), c.input(1), spatial_sizes(c.input_meta(0).sizes), true));
 }
 
+// Values that are added to a plane may be a share of them.
+void sbp_plane_scatter(sbp::RuleContext& c) {
+  sbp_linear_planes(c);
+  if (!c.attrs<PlaneScatterAttrs>().accumulate) return;
+  for (int64_t dim = 2; dim < static_cast<int64_t>(c.inputs[0].size()); dim++)
+    c.add({{sbp::split(dim), sbp::split(dim)}, {sbp::partial()}});
+}
+
+// Elements of a plane are moved to where indices say.
+void sbp_plane_gather(sbp::RuleContext& c) {
+  sbp_planes(c);
+  sbp::add_moved(c);
+  for (int64_t dim = 2; dim < static_cast<int64_t>(c.inputs[1].size()); dim++)
+    c.add({{sbp::broadcast(), sbp::split(dim)}, {sbp::split(dim)}});
+}
+
 }  // namespace
 
 void define_max_pool(OpRegistry& r) {
@@ -92,14 +108,14 @@ void define_max_pool(OpRegistry& r) {
       .doc("Planes of zeros with each value added (or put) at its flat position.")
       .infer(infer_plane_scatter)
       .grad("indices", plane_scatter_grad)
-      .sbp(sbp_planes)
+      .sbp(sbp_plane_scatter)
       .order(ResultOrder::kChannelsLast, 0b11)
       .cost(copy_cost);
   r.op("plane_gather(Tensor input, Tensor indices) -> Tensor")
       .doc("The elements at flat positions of each plane.")
       .infer(infer_plane_gather)
       .grad("indices", plane_gather_grad)
-      .sbp(sbp_planes)
+      .sbp(sbp_plane_gather)
       .order(ResultOrder::kChannelsLast, 0b11)
       .cost(copy_cost);
 }

@@ -3,6 +3,7 @@
 
 #include "ir/emitter.h"
 #include "ops/pooling/pooling.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -57,9 +58,7 @@ inline void sbp_planes(sbp::RuleContext& c) {
 
 inline void sbp_linear_planes(sbp::RuleContext& c) {
   sbp_planes(c);
-  std::vector<sbp::Sbp> inputs(c.inputs.size());
-  inputs[0] = sbp::partial();
-  c.add({inputs, {sbp::partial()}});
+  sbp::add_pending(c, {0});
 }
 
 }  // namespace tw::ops

@@ -8,6 +8,7 @@
 #include "ops/reduction/along_dim.h"
 #include "ops/reduction/reduced_shape.h"
 #include "ops/reduction/selection.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -124,7 +125,10 @@ void infer_prod(InferContext& c) {
   c.output(sum_dtype(c.in(0).dtype, a.dtype), reduced_sizes(c.in(0).sizes, IntList{a.dim}, a.keepdim, c.op));
 }
 
-void sbp_recurrence(sbp::RuleContext& c) { sbp_other_dims_of<RecurrenceAttrs>(c); }
+void sbp_recurrence(sbp::RuleContext& c) {
+  sbp_other_dims_of<RecurrenceAttrs>(c);
+  sbp::add_pending(c, {1});  // linear in the terms
+}
 
 void sbp_prod(sbp::RuleContext& c) {
   const auto& a = c.attrs<DimKeepDTypeAttrs>();
@@ -135,9 +139,10 @@ void sbp_prod(sbp::RuleContext& c) {
     if (dim != along) c.add({{sbp::split(dim)}, {sbp::split(a.keepdim || dim < along ? dim : dim - 1)}});
 }
 
+template <class A>
 void sbp_cumsum(sbp::RuleContext& c) {
-  sbp_other_dims_of<DimDTypeAttrs>(c);
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp_other_dims_of<A>(c);
+  sbp::add_pending(c, {0});
 }
 
 }  // namespace
@@ -150,14 +155,14 @@ void define_scan(OpRegistry& r) {
       .infer(infer_cumulative)
       .grad("", cumsum_grad)
       .autocast(Autocast::kFloat32)
-      .sbp(sbp_cumsum)
+      .sbp(sbp_cumsum<DimDTypeAttrs>)
       .cost(pointwise_cost<1>)
       .expose(kFunction | kMethod | kInplace);
   r.op("cumsum_from_end(Tensor input, int dim) -> Tensor", &RowDimAttrs::dim)
       .doc("The sum of all elements from each one on along dim.")
       .infer(infer_along)
       .grad("", cumsum_from_end_grad)
-      .sbp(sbp_other_dims_of<RowDimAttrs>)
+      .sbp(sbp_cumsum<RowDimAttrs>)
       .cost(pointwise_cost<1>);
   r.op("cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor", &DimDTypeAttrs::dim,
        &DimDTypeAttrs::dtype)

@@ -7,6 +7,8 @@
 #include "ops/view/as_strided.h"
 
 #include "ir/emitter.h"
+#include "ops/shape_checks.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -60,6 +62,7 @@ void as_strided_grad(GradContext& c) {
 
 void infer_scatter(InferContext& c) {
   const auto& a = c.attrs<AsStridedScatterAttrs>();
+  want_sizes(c, 0, "grad", a.size);
   c.output(c.in(0).dtype, a.input_size);
 }
 
@@ -67,6 +70,10 @@ void scatter_grad(GradContext& c) {
   const auto& a = c.attrs<AsStridedScatterAttrs>();
   c.set(0, op<"as_strided">(op<"row_major">(c.grad()), a.size, a.stride, a.offset));
 }
+
+// It sees memory, which a device holds a part of unless it holds a term of all.
+void sbp_as_strided(sbp::RuleContext& c) { sbp::add_moved(c); }
+void sbp_scatter(sbp::RuleContext& c) { sbp::add_pending(c, {0}); }  // where windows overlap, it adds
 
 }  // namespace
 
@@ -80,7 +87,7 @@ void define_as_strided(OpRegistry& r) {
       .infer(infer_as_strided)
       .view(view_as_strided)
       .grad("", as_strided_grad)
-      .sbp(sbp::broadcast_only)  // it sees memory, which a shard holds a part of
+      .sbp(sbp_as_strided)
       .cost(free_cost);
   r.op("as_strided_scatter(Tensor grad, int[] input_size, int[] size, int[] stride, int offset) -> Tensor",
        &AsStridedScatterAttrs::input_size, &AsStridedScatterAttrs::size, &AsStridedScatterAttrs::stride,
@@ -90,7 +97,7 @@ void define_as_strided(OpRegistry& r) {
           "as_strided.")
       .infer(infer_scatter)
       .grad("", scatter_grad)
-      .sbp(sbp::broadcast_only)
+      .sbp(sbp_scatter)
       .cost(copy_cost);
 }
 

@@ -1,6 +1,7 @@
 // expand: dims of size 1 repeated without copying (stride 0); unsqueeze: a dim of size 1 put in. Views.
 #include "ir/emitter.h"
 #include "ops/view/reshape.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -37,7 +38,7 @@ void expand_grad(GradContext& c) { c.set(0, c.grad()); }  // set() sums back to 
 
 void sbp_expand(sbp::RuleContext& c) {
   for (size_t dim = 0; dim < c.outputs[0].size(); dim++) c.add_aligned_split(static_cast<int64_t>(dim));
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 int64_t new_dim(const void* attrs, int64_t rank) {
@@ -64,7 +65,7 @@ void unsqueeze_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_m
 void sbp_unsqueeze(sbp::RuleContext& c) {
   int64_t rank = static_cast<int64_t>(c.inputs[0].size()), added = new_dim(c.attributes, rank);
   for (int64_t dim = 0; dim < rank; dim++) c.add({{sbp::split(dim)}, {sbp::split(dim + (dim >= added))}});
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // permute, transpose: the dims in another order. Views.
 #include "ir/emitter.h"
 #include "ops/view/reshape.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -41,8 +42,7 @@ void sbp_permute(sbp::RuleContext& c) {
   Dims dims = wrap_dims(c.attrs<DimsAttrs>().dims, static_cast<int64_t>(c.inputs[0].size()), "permute");
   for (size_t i = 0; i < dims.size(); i++)
     c.add({{sbp::split(dims[i])}, {sbp::split(static_cast<int64_t>(i))}});
-  for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
-    c.add({{sbp::partial(reduce)}, {sbp::partial(reduce)}});
+  sbp::add_moved(c);
 }
 
 std::pair<int64_t, int64_t> two_dims(const void* attrs, int64_t rank) {
@@ -76,8 +76,7 @@ void sbp_transpose(sbp::RuleContext& c) {
   auto [a, b] = two_dims(c.attributes, rank);
   for (int64_t dim = 0; dim < rank; dim++)
     c.add({{sbp::split(dim)}, {sbp::split(dim == a ? b : dim == b ? a : dim)}});
-  for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
-    c.add({{sbp::partial(reduce)}, {sbp::partial(reduce)}});
+  sbp::add_moved(c);
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 // cannot be seen that way; view refuses.
 #include "ops/view/reshape.h"
 
+#include <numeric>
+
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -30,9 +33,18 @@ void reshape_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_met
 // Dims of input and output that cover the same elements pair up; the first dim of each run carries a split,
 // cut at multiples that both sides have.
 void sbp_reshape(sbp::RuleContext& c) {
+  sbp::add_moved(c);
   const Dims &from = c.inputs[0], &to = c.outputs[0];
   size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
+    if (from[i] == 1 && to[j] != 1) {
+      i++;
+      continue;
+    }
+    if (to[j] == 1 && from[i] != 1) {
+      j++;
+      continue;
+    }
     size_t first_i = i, first_j = j;
     int64_t left = from[i++], right = to[j++];
     while (left != right) {
@@ -44,18 +56,11 @@ void sbp_reshape(sbp::RuleContext& c) {
         right *= to[j++];
       }
     }
-    int64_t a = from[first_i], b = to[first_j];
-    if (a == b) {
-      c.add({{sbp::split(static_cast<int64_t>(first_i))}, {sbp::split(static_cast<int64_t>(first_j))}});
-    } else if (a > b && b > 0 && a % b == 0) {
-      c.add(
-          {{sbp::split(static_cast<int64_t>(first_i), a / b)}, {sbp::split(static_cast<int64_t>(first_j))}});
-    } else if (b > a && a > 0 && b % a == 0) {
-      c.add(
-          {{sbp::split(static_cast<int64_t>(first_i))}, {sbp::split(static_cast<int64_t>(first_j), b / a)}});
-    }
+    int64_t a = from[first_i], b = to[first_j], units = a == b ? std::max<int64_t>(a, 1) : std::gcd(a, b);
+    if (units > 1 || a == b)
+      c.add({{sbp::split(static_cast<int64_t>(first_i), std::max<int64_t>(a / units, 1))},
+             {sbp::split(static_cast<int64_t>(first_j), std::max<int64_t>(b / units, 1))}});
   }
-  c.add({{sbp::partial()}, {sbp::partial()}});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "ops/view/slice.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -70,7 +71,7 @@ void sbp_other_dims(sbp::RuleContext& c) {
   int64_t cut = wrap_dim(c.attrs<A>().dim, rank, "slice");
   for (int64_t dim = 0; dim < rank; dim++)
     if (dim != cut) c.add({{sbp::split(dim)}, {sbp::split(dim)}});
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 int64_t wrap_index(int64_t index, int64_t size, int64_t dim) {
@@ -131,7 +132,7 @@ void sbp_select(sbp::RuleContext& c) {
     sbp::Sbp full = sbp::split(dim), reduced = sbp::split(dim - (dim > cut));
     c.add(scatter ? sbp::Signature{{reduced}, {full}} : sbp::Signature{{full}, {reduced}});
   }
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // windows of a dim as a last dim. Views.
 #include "ir/emitter.h"
 #include "ops/view/windows.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -45,7 +46,7 @@ void squeeze_grad(GradContext& c) { c.set(0, op<"reshape">(c.grad(), c.input_met
 // A shard may have size 1 where the whole has not: only dims that the op was not asked to squeeze may be
 // split.
 void sbp_squeeze(sbp::RuleContext& c) {
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
   const auto& dim = c.attrs<SqueezeAttrs>().dim;
   if (!dim) return;
   int64_t rank = static_cast<int64_t>(c.inputs[0].size()), to = 0;
@@ -109,7 +110,7 @@ void sbp_diagonal(sbp::RuleContext& c) {
   int64_t to = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(c.inputs[0].size()); i++)
     if (i != d.dim1 && i != d.dim2) c.add({{sbp::split(i)}, {sbp::split(to++)}});
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 // Sizes and strides of the windows, given those of the input.
@@ -150,7 +151,7 @@ void sbp_unfold(sbp::RuleContext& c) {
           cut = wrap_dim(c.attrs<UnfoldAttrs>().dimension, rank, "unfold");
   for (int64_t d = 0; d < rank; d++)
     if (d != cut) c.add({{sbp::split(d)}, {sbp::split(d)}});
-  c.add({{sbp::partial()}, {sbp::partial()}});
+  sbp::add_moved(c);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ops/view/window_write.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -42,6 +43,12 @@ void window_write_grad(GradContext& c) {
   if (c.needs(1)) c.set(1, op<"as_strided">(op<"clone">(c.grad()), src.sizes, a.stride, a.offset));
 }
 
+// The window is stated in the order of the whole, so nothing is split.
+void sbp_window_write(sbp::RuleContext& c) {
+  for (auto reduce : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
+    sbp::add_pending(c, {0, 1}, reduce);
+}
+
 }  // namespace
 
 void define_window_write(OpRegistry& r) {
@@ -52,7 +59,7 @@ void define_window_write(OpRegistry& r) {
           "src.")
       .infer(infer_window_write)
       .grad("", window_write_grad)
-      .sbp(sbp::broadcast_only)  // the window is stated in the order of the whole
+      .sbp(sbp_window_write)
       .cost(copy_cost);
 }
 

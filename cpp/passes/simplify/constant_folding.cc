@@ -18,6 +18,7 @@
 #include <cmath>
 
 #include "ir/evaluator.h"
+#include "passes/pointwise.h"
 #include "passes/simplify/simplify.h"
 #include "passes/uniform.h"
 
@@ -26,14 +27,6 @@ namespace tw::passes {
 namespace {
 
 using ir::Node;
-
-bool is_elementwise(const ir::OpDef& def) {
-  if (def.schema.name == "mul") return true;  // its rule has more: it is linear in each factor
-  for (sbp::Rule rule :
-       {sbp::elementwise, sbp::elementwise_linear, sbp::elementwise_monotone, sbp::elementwise_additive})
-    if (def.sbp_rule == rule) return def.localize == nullptr;
-  return false;
-}
 
 // The numbers that the inputs are; false where the node is none to fold.
 bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>* numbers) {
@@ -48,7 +41,7 @@ bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>*
     single &= input->rank() == 0;
     numbers->push_back(*uniform.of(input));
   }
-  return single || is_elementwise(def);
+  return single || is_pointwise(def);
 }
 
 bool has_nan(const Scalar& number) {

@@ -27,7 +27,7 @@ MESHES: list[Mesh] = [(Axis(2),), (Axis(3, "hole"),), (Axis(2, "lopsided"), Axis
 def drawn(op, args, x, layouts, mesh):
     """Output 0 (and the mask of dropout) of the whole, and of its parts joined."""
     call = Call(op, [x, *args], {})
-    inputs = spread(x, layouts, mesh)
+    inputs = spread(x, layouts, mesh, np.random.default_rng(1))
     places = boxes(x.shape, layouts, mesh)
     parts = [
         call.run([part.tensor], [first], [sizes] * len(call.outputs), [first] * len(call.outputs))

@@ -35,7 +35,9 @@ def test_how_cut_dims_join_and_split():
 
     assert splits((4, 6), (24,)) == [(("S", 0, 1), ("S", 0, 6))]
     assert splits((4, 6), (4, 2, 3)) == [(("S", 0, 1), ("S", 0, 1)), (("S", 1, 3), ("S", 1, 1))]
-    assert splits((6, 4), (4, 6)) == []
+    assert splits((6, 4), (4, 6)) == [(("S", 0, 3), ("S", 0, 2))]
+    assert splits((3, 4), (4, 3)) == []
+    assert splits((4, 6), (1, 4, 6)) == [(("S", 0, 1), ("S", 1, 1)), (("S", 1, 1), ("S", 2, 1))]
 
 
 def test_a_part_reshapes_to_its_own_sizes():
