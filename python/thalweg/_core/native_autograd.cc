@@ -137,7 +137,10 @@ void set_data(const Tensor& tensor, const Tensor& source) {
 
 // `tensor` takes the geometry and the history of a view of itself: what transpose_() and its kin do.
 void adopt_view(const Tensor& tensor, const Tensor& view, const std::string& op) {
-  TW_CHECK(tensor->storage == view->storage, kInternal, op, ": a view of the tensor itself is wanted");
+  bool same = tensor->storage == view->storage;
+  TW_CHECK(same || !tensor->global, kRuntime, op, ": the parts of a tensor ", eager::where_is(*tensor),
+           " cannot be seen so without a copy; use the form that returns a new tensor");
+  TW_CHECK(same, kInternal, op, ": a view of the tensor itself is wanted");
   eager::check_inplace_allowed(*tensor, op.c_str());
   tensor->set_geometry(view->geometry());
   if (view->global) eager::copy_global(*view, *tensor);

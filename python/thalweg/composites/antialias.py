@@ -7,7 +7,6 @@ weights: (rows x height) @ image @ (width x columns).
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import ops
-from thalweg.frontend.creation import tensor
 
 __all__ = ["resample_antialiased"]
 
@@ -56,5 +55,5 @@ def resample_antialiased(
             ratio = (size - 1) / (new_size - 1) if new_size > 1 else 0.0
         else:
             ratio = 1 / scales[dim] if scales else size / new_size
-        matrices.append(tensor(_weights(mode, size, new_size, ratio), dtype=input.dtype))
+        matrices.append(input.new_tensor(_weights(mode, size, new_size, ratio)))
     return ops.matmul(ops.matmul(matrices[0], input), ops.transpose(matrices[1], 0, 1))

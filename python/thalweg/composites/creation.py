@@ -232,11 +232,11 @@ def _powers(x: Tensor, count: int) -> Tensor:
         raise RuntimeError(f"vander: a number of columns of at least 0 is wanted, got {count}")
     whole = not (x.dtype.is_floating_point or x.dtype.is_complex)
     x = x.to(int64) if whole else x
-    columns = [ops.full(list(x.shape), 1, dtype=x.dtype)]
+    columns = [x.new_ones(x.shape)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)
     if count == 0:
-        return ops.full([*x.shape, 0], 0, dtype=x.dtype)
+        return x.new_zeros([*x.shape, 0])
     return ops.stack(columns, -1)
 
 
@@ -292,15 +292,44 @@ def _written(input: Tensor, window: Any, src: Tensor, name: str) -> Tensor:
     return result
 
 
+# A window of a global tensor may be a copy, so what is to be written in one is put at its positions.
+
+
+def _put_rows(input: Tensor, dim: int, rows: list[int], src: Tensor, name: str) -> Tensor:
+    shape = [len(rows) if d == dim else size for d, size in enumerate(input.shape)]
+    if list(src.shape) != shape:
+        raise RuntimeError(f"{name}: src of shape {shape} is wanted, got {list(src.shape)}")
+    return ops.index_put(input, [None] * dim + [input.new_tensor(rows, dtype=int64)], src)
+
+
+def _put_diagonal(input: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    a, b = (wrap_dim("diagonal_scatter", d, input.ndim) for d in (dim1, dim2))
+    row, column = max(-offset, 0), max(offset, 0)
+    count = max(min(input.shape[a] - row, input.shape[b] - column), 0)
+    shape = [size for d, size in enumerate(input.shape) if d not in (a, b)] + [count]
+    if a == b or list(src.shape) != shape:
+        raise RuntimeError(f"diagonal_scatter: two dims and src of shape {shape} are wanted, got {list(src.shape)}")
+    places: list = [None] * input.ndim
+    places[a] = input.new_tensor(range(row, row + count), dtype=int64)
+    places[b] = input.new_tensor(range(column, column + count), dtype=int64)
+    first, last = min(a, b), max(a, b)
+    return ops.index_put(input, places[: last + 1], src.movedim(-1, first if last == first + 1 else 0))
+
+
 @export(function=True, method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """input with src on its diagonal."""
+    if _native.is_global(input):
+        return _put_diagonal(input, src, offset, dim1, dim2)
     return _written(input, lambda x: ops.diagonal(x, offset, dim1, dim2), src, "diagonal_scatter")
 
 
 @export(function=True, method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """input with src at one position of a dim."""
+    if _native.is_global(input):
+        dim = wrap_dim("select_scatter", dim, input.ndim)
+        return _put_rows(input, dim, [index], src.unsqueeze(dim), "select_scatter")
     return _written(input, lambda x: ops.select(x, dim, index), src, "select_scatter")
 
 
@@ -309,7 +338,11 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """input with src at positions start, start + step, ... below end of a dim."""
-    last = input.shape[wrap_dim("slice_scatter", dim, input.ndim)] if end is None else end
+    dim = wrap_dim("slice_scatter", dim, input.ndim)
+    last = input.shape[dim] if end is None else end
+    if _native.is_global(input):
+        rows = list(range(*slice(start or 0, last, step).indices(input.shape[dim])))
+        return _put_rows(input, dim, rows, src, "slice_scatter")
     return _written(input, lambda x: ops.slice(x, dim, start or 0, last, step), src, "slice_scatter")
 
 
@@ -347,12 +380,14 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError(f"fill_diagonal_: at least 2 dims are wanted, got shape {list(self.shape)}")
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError(f"fill_diagonal_: beyond 2 dims, equal sizes are wanted, got shape {list(self.shape)}")
-    number = ops.full([], fill_value, dtype=self.dtype)
+    number = self.new_full([], fill_value)
     if self.ndim > 2:
-        size = self.shape[0]
-        window = ops.as_strided(self, [size], [sum(self.stride())], self.storage_offset())
-        op("copy", True)(window, number)
-        return self
+        places = self.new_tensor(range(self.shape[0]), dtype=int64)
+        return op("index_put", True)(self, [places] * self.ndim, number)
+    if _native.is_global(self):
+        starts = range(0, self.shape[0], self.shape[1] + 1) if wrap else [0]
+        pairs = [(start + i, i) for start in starts for i in range(min(self.shape[0] - start, self.shape[1]))]
+        return op("index_put", True)(self, [self.new_tensor(p, dtype=int64) for p in zip(*pairs)], number)
     op("copy", True)(ops.diagonal(self), number)
     rows, columns = self.shape
     for start in range(columns + 1, rows, columns + 1) if wrap else ():

@@ -1,9 +1,11 @@
 """Systems, inverses, determinants and factorisations of matrices, under the names of torch and torch.linalg."""
 
+import math
 from typing import NamedTuple
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
+from thalweg.frontend.global_creation import beside
 
 __all__ = [
     "cholesky",
@@ -123,7 +125,7 @@ def logdet(input: Tensor) -> Tensor:
     sign, size = ops.linalg_slogdet(input)
     if input.dtype.is_complex:
         return sign.log() + size
-    return ops.where(ops.eq(sign, -1.0), ops.full([], float("nan"), dtype=size.dtype), size)
+    return ops.where(ops.eq(sign, -1.0), math.nan, size)
 
 
 @export(linalg=True, name="cholesky")
@@ -147,7 +149,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @export(function=True, method=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A = L Lᴴ (or, for upper factors, of A = Lᴴ L)."""
-    identity = FUNCTIONS["eye"](L.shape[-1] if L.ndim else 0, dtype=L.dtype)
+    with beside(L):
+        identity = FUNCTIONS["eye"](L.shape[-1] if L.ndim else 0, dtype=L.dtype)
     return cholesky_solve(identity, L, upper)
 
 
@@ -165,7 +168,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Factors:
         return Factors(U, S, Vh.mH)
     S = ops.linalg_svdvals(input)
     batch, (m, n) = list(input.shape[:-2]), input.shape[-2:]
-    zeros = [ops.full([*batch, size, size], 0, dtype=input.dtype) for size in (m, n)]
+    zeros = [input.new_zeros([*batch, size, size]) for size in (m, n)]
     return Factors(zeros[0], S, zeros[1])
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
-from thalweg.composites.support import as_number, broadcast_shape, int64, require_none, wrap_dim
-from thalweg.frontend.global_creation import beside
+from thalweg.composites.support import as_number, bool_dtype, broadcast_shape, int64, require_none, wrap_dim
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod"}
 
@@ -59,7 +58,7 @@ def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor, inplace: bool) 
         raise RuntimeError(f"masked_scatter: {count} elements are wanted of source, it has {source.numel()}")
     values = source.reshape(-1)[:count]
     if input.ndim == 0:
-        index = ops.full([count], 0, dtype=int64)
+        index = input.new_zeros([count], dtype=int64)
         return _result(input, _put(input.reshape(1), [index], values, False, inplace), inplace)
     return _put(input, [positions.select(1, d) for d in range(input.ndim)], values, False, inplace)
 
@@ -259,8 +258,8 @@ def _index_fill(input: Tensor, dim: int, index: Tensor, value: Any, inplace: boo
         return _result(input, _index_fill(input.reshape(1), 0, index, value, inplace), inplace)
     places = index.reshape(-1)
     if isinstance(value, Tensor):  # each place gives the value's gradient once, however often it is named
-        nowhere = ops.full([input.shape[dim]], False)
-        places = ops.index_put(nowhere, [places], ops.full([], True))
+        nowhere = input.new_zeros([input.shape[dim]], dtype=bool_dtype)
+        places = ops.index_put(nowhere, [places], input.new_ones([], dtype=bool_dtype))
     return _put(input, _at(dim, places), value, False, inplace)
 
 
@@ -379,11 +378,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor.numel() == 0:
         if num_classes < 0:
             raise RuntimeError("one_hot: the number of classes cannot be told from an empty tensor")
-        return ops.full([*tensor.shape, num_classes], 0, dtype=int64)
+        return tensor.new_zeros([*tensor.shape, num_classes])
     if num_classes < 0:
         num_classes = int(tensor.max()) + 1
-    with beside(tensor):
-        zeros = ops.full([*tensor.shape, num_classes], 0, dtype=int64)
+    zeros = tensor.new_zeros([*tensor.shape, num_classes])
     try:
         return ops.scatter_elements(zeros, -1, tensor.unsqueeze(-1), 1)
     except IndexError:

@@ -7,7 +7,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
-from thalweg.frontend.creation import as_tensor, tensor
+from thalweg.frontend.creation import as_tensor
 
 
 def _given(name: str, dim: Any, axis: Any) -> Any:
@@ -296,4 +296,4 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return input[:0].clone()
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.shape[0]), r))
-    return input[tensor(rows) if rows else ops.full([0, r], 0, dtype=int64)]
+    return input[input.new_tensor(rows, dtype=int64) if rows else input.new_zeros([0, r], dtype=int64)]

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from thalweg._core._tensor import Tensor, dtype
 from thalweg._registry import FUNCTIONS, export, ops
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["linalg_lu_solve", "lu", "lu_factor", "lu_solve", "lu_unpack"]
 
@@ -33,13 +34,17 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:
 def _triangles(LU: Tensor) -> tuple[Tensor, Tensor]:
     m, n = LU.shape[-2:]
     k = min(m, n)
-    lower = ops.tril(LU[..., :k], -1) + FUNCTIONS["eye"](m, k, dtype=LU.dtype)
+    with beside(LU):
+        diagonal = FUNCTIONS["eye"](m, k, dtype=LU.dtype)
+    lower = ops.tril(LU[..., :k], -1) + diagonal
     return lower, ops.triu(LU[..., :k, :])
 
 
 def _permutation(pivots: Tensor, rows: int, wanted: dtype) -> Tensor:
     origin = ops.permutation_of_pivots(pivots, rows)  # row i of L U is row origin[i] of A
-    return ops.eq(FUNCTIONS["arange"](rows).unsqueeze(-1), origin.unsqueeze(-2)).to(wanted)
+    with beside(origin):
+        places = FUNCTIONS["arange"](rows)
+    return ops.eq(places.unsqueeze(-1), origin.unsqueeze(-2)).to(wanted)
 
 
 @export(linalg=True)
@@ -58,7 +63,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Factors:
 @export(function=True)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Factors:
     """P, L and U of what lu_factor gives; what is not wanted is empty."""
-    empty = ops.full([0], 0, dtype=LU_data.dtype)
+    empty = LU_data.new_zeros([0])
     lower, upper = _triangles(LU_data) if unpack_data else (empty, empty)
     return Factors(_permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty, lower, upper)
 

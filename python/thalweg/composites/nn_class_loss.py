@@ -1,7 +1,9 @@
 """Losses over classes: cross_entropy and nll_loss, for class indices and for probabilities, and ctc_loss."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 
@@ -15,6 +17,28 @@ def reduction_name(reduction: str, size_average: bool | None, reduce: bool | Non
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
+
+
+def _kept_weight(target: Tensor, weight: Tensor | None, ignore_index: int) -> Tensor:
+    """The sum of the weights of the rows that are kept: what a mean divides by."""
+    kept = ops.ne(target, ignore_index)
+    if weight is None:
+        return ops.sum(kept)
+    rows = ops.index_gather(weight, [ops.where(kept, target, 0)])
+    return ops.sum(ops.where(kept, rows, 0.0))
+
+
+def _mean_of_parts(op: Callable, input: Tensor, target: Tensor, weight: Tensor | None, *options: Any) -> Tensor:
+    """The sum over all rows by the weight that is kept. Half types are summed in float32: their sums overflow."""
+    wide = input.float() if input.dtype.itemsize == 2 else input
+    weight = weight if weight is None else weight.to(wide.dtype)
+    total = op(wide, target, weight, options[0], "sum", *options[1:])
+    return (total / _kept_weight(target, weight, options[0])).to(input.dtype)
+
+
+def _is_mean_of_parts(input: Tensor, target: Tensor, reduction: str) -> bool:
+    """A device with some of the rows cannot tell by how much the mean divides; it can sum them."""
+    return reduction == "mean" and input.ndim > 1 and target.ndim == input.ndim - 1 and _native.is_global(input)
 
 
 def _with_probabilities(
@@ -67,6 +91,8 @@ def cross_entropy(
                 f"cross_entropy: ignore_index is for class indices, got {ignore_index} and probabilities"
             )
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if _is_mean_of_parts(input, target, reduction):
+        return _mean_of_parts(ops.cross_entropy_index, input, target, weight, ignore_index, label_smoothing)
     return ops.cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -85,7 +111,10 @@ def nll_loss(
     Raises:
         IndexError: a target that is neither a class nor ignore_index.
     """
-    return ops.nll_loss_index(input, target, weight, ignore_index, reduction_name(reduction, size_average, reduce))
+    reduction = reduction_name(reduction, size_average, reduce)
+    if _is_mean_of_parts(input, target, reduction):
+        return _mean_of_parts(ops.nll_loss_index, input, target, weight, ignore_index)
+    return ops.nll_loss_index(input, target, weight, ignore_index, reduction)
 
 
 def _lengths(lengths: Tensor | Sequence[int] | int) -> list[int]:

@@ -3,6 +3,7 @@
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
 from thalweg.composites.random_tensors import rand
+from thalweg.frontend.global_creation import beside, like
 
 # What SELU maps minus infinity to: the value of dropped elements in alpha dropout. Klambauer et al., arXiv:1706.02515.
 _SATURATION = -1.7580993408473766
@@ -31,7 +32,8 @@ def _feature_noise(input: Tensor, p: float, name: str) -> Tensor:
     """Bools for each sample and channel, True where it is kept."""
     if input.ndim < 2:
         raise RuntimeError(f"{name}: an input of at least 2 dims is wanted, got shape {tuple(input.shape)}")
-    return rand([*input.shape[:2], *[1] * (input.ndim - 2)]) >= p
+    with beside(input):
+        return rand([*input.shape[:2], *[1] * (input.ndim - 2)]) >= p
 
 
 def _scaled(input: Tensor, kept: Tensor, p: float, inplace: bool) -> Tensor:
@@ -96,7 +98,9 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     _check(p, "alpha_dropout")
     if not training or p == 0:
         return input
-    return _alpha(input, rand(input.shape) >= p, p, inplace)
+    with like(input):
+        kept = rand(input.shape) >= p
+    return _alpha(input, kept, p, inplace)
 
 
 @export(nn=True, function=True)

@@ -7,6 +7,7 @@ from thalweg._registry import export, ops
 from thalweg.autograd.modes import no_grad
 from thalweg.composites.support import int64, require_none
 from thalweg.frontend.dtypes import bfloat16, float16, float32
+from thalweg.frontend.global_creation import beside
 
 
 def _padding_row(name: str, padding_idx: int | None, rows: int) -> int:
@@ -56,7 +57,8 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
         if offsets is not None:
             raise ValueError("embedding_bag: 2-dim input takes no offsets: each row is a bag")
         count, size = input.shape
-        bags = ops.range_fill(count, 0, 1, dtype=int64).unsqueeze(1).expand(count, size)
+        with beside(input):
+            bags = ops.range_fill(count, 0, 1, dtype=int64).unsqueeze(1).expand(count, size)
         return input.reshape(-1), bags.reshape(-1), count
     if input.ndim != 1:
         raise ValueError(f"embedding_bag: 1 or 2 dims of input are wanted, got {input.ndim}")
@@ -69,7 +71,8 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     require_none(offsets[:1] != 0, ValueError, message)
     require_none(offsets[1:] < offsets[:-1], ValueError, message)
     require_none(offsets[-1:] > size, ValueError, message)
-    places = ops.range_fill(size, 0, 1, dtype=int64)
+    with beside(input):
+        places = ops.range_fill(size, 0, 1, dtype=int64)
     if not offsets.shape[0]:
         return input, places * 0, 0
     return input, ops.searchsorted_rows(offsets.long(), places, right=True) - 1, count
@@ -125,13 +128,12 @@ def embedding_bag(
 
 
 def _reduce_bags(rows: Tensor, bags: Tensor, count: int, mode: str) -> Tensor:
-    zeros = ops.full([count, rows.shape[1]], 0, dtype=rows.dtype)
+    zeros = rows.new_zeros([count, rows.shape[1]])
     if mode == "max":
         places = bags.unsqueeze(1).expand(rows.shape)
         return ops.scatter_elements(zeros, 0, places, rows, "amax", False)
     result = ops.index_put(zeros, [bags], rows, True)
     if mode == "sum":
         return result
-    ones = ops.full([bags.shape[0]], 1, dtype=rows.dtype)
-    sizes = ops.index_put(ops.full([count], 0, dtype=rows.dtype), [bags], ones, True)
-    return result / ops.maximum(sizes, ops.full([], 1, dtype=rows.dtype)).unsqueeze(1)
+    sizes = ops.index_put(rows.new_zeros([count]), [bags], rows.new_ones([bags.shape[0]]), True)
+    return result / ops.clamp(sizes, min=1).unsqueeze(1)

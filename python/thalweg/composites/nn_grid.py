@@ -8,8 +8,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._core._tensor import Tensor, dtype_by_name
+from thalweg._core._tensor import Tensor, dtype, dtype_by_name
 from thalweg._registry import FUNCTIONS, export, ops
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -137,18 +138,25 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"{list(theta.shape)} and {size}"
         )
     spatial = size[2:]
+    with beside(theta):
+        points = _points(spatial, bool(align_corners), theta.dtype)
+    grid = ops.matmul(points, theta.transpose(1, 2))
+    return grid.reshape([theta.shape[0], *spatial, dims])
+
+
+def _points(spatial: list[int], corners: bool, dtype: dtype) -> Tensor:
+    """The centres of pixels as [1, pixels, dims + 1], x first, with a 1 behind."""
+    dims = len(spatial)
     base = []
-    for i in range(dims):  # x first
+    for i in range(dims):
         n = spatial[dims - 1 - i]
-        steps = FUNCTIONS["arange"](0, n, dtype=theta.dtype)
-        if align_corners:
+        steps = FUNCTIONS["arange"](0, n, dtype=dtype)
+        if corners:
             line = steps * (2 / (n - 1)) - 1 if n > 1 else steps
         else:
             line = (steps * 2 + 1) / n - 1
         shape = [1] * dims
         shape[dims - 1 - i] = n
         base.append(line.reshape(shape).expand(spatial))
-    base.append(ops.full(spatial, 1.0, dtype=theta.dtype))
-    points = ops.stack(base, -1).reshape([1, -1, dims + 1])
-    grid = ops.matmul(points, theta.transpose(1, 2))
-    return grid.reshape([theta.shape[0], *spatial, dims])
+    base.append(ops.full(spatial, 1.0, dtype=dtype))
+    return ops.stack(base, -1).reshape([1, -1, dims + 1])

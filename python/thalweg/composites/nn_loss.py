@@ -217,7 +217,7 @@ def _variance(var: Any, input: Tensor) -> Tensor:
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: var must not be negative, got {var}")
-        return ops.full(list(input.shape), var, dtype=input.dtype)
+        return input.new_full(input.shape, var)
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)

@@ -6,6 +6,7 @@ from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
 from thalweg.composites.nn_loss import Flag, legacy_reduction, reduced
 from thalweg.composites.support import broadcast_shape, require_none
+from thalweg.frontend.global_creation import beside
 
 
 @export(nn=True, function=True)
@@ -138,8 +139,9 @@ def triplet_margin_loss(
     )
 
 
-def _classes(size: int) -> Tensor:
-    return FUNCTIONS["arange"](size)
+def _classes(input: Tensor, size: int) -> Tensor:
+    with beside(input):
+        return FUNCTIONS["arange"](size)
 
 
 def _check_classes(input: Tensor, target: Tensor, name: str, per_class: bool) -> None:
@@ -181,7 +183,7 @@ def multi_margin_loss(
     terms = terms.square() if p == 2 else terms
     if weight is not None:
         terms = terms * weight.index_select(0, labels).unsqueeze(-1)
-    loss = ops.where(_classes(classes) == column, 0.0, terms).sum(-1) / classes
+    loss = ops.where(_classes(input, classes) == column, 0.0, terms).sum(-1) / classes
     loss = loss.squeeze(0) if single else loss
     return reduced(loss, legacy_reduction(size_average, reduce, reduction), "multi_margin_loss")
 
@@ -204,7 +206,7 @@ def multilabel_margin_loss(
     require_none(outside, RuntimeError, f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]")
     given = (target >= 0).long().cumprod(-1) > 0
     labels = target.clamp(min=0)
-    is_label = ((labels.unsqueeze(-1) == _classes(classes)) & given.unsqueeze(-1)).sum(-2) > 0
+    is_label = ((labels.unsqueeze(-1) == _classes(input, classes)) & given.unsqueeze(-1)).sum(-2) > 0
     terms = (1 - input.gather(-1, labels).unsqueeze(-1) + input.unsqueeze(-2)).clamp(min=0)
     counted = given.unsqueeze(-1) & ~is_label.unsqueeze(-2)
     loss = ops.where(counted, terms, 0.0).sum([-2, -1]) / classes

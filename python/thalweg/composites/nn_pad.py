@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
-from thalweg.frontend.creation import tensor
+from thalweg.composites.support import int64
 
 
 def _source(position: int, size: int, mode: str) -> int:
@@ -31,7 +31,7 @@ def _pad_dim(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
         x = ops.pad_constant(x, [0, 0] * (x.ndim - 1 - dim) + [min(before, 0), min(after, 0)])
         return _pad_dim(x, dim, max(before, 0), max(after, 0), mode)
     positions = [_source(p, size, mode) for p in range(-before, size + after)]
-    return ops.index(x, [None] * dim + [tensor(positions)])
+    return ops.index(x, [None] * dim + [x.new_tensor(positions, dtype=int64)])
 
 
 @export(nn=True)

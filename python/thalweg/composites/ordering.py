@@ -1,5 +1,6 @@
 """Order statistics, distinct elements and searches: the forms around sort, unique_rows and searchsorted_rows."""
 
+import math
 from typing import Any
 
 from thalweg._core._tensor import Tensor
@@ -50,7 +51,7 @@ def _median(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Any:
     if not input.numel():
         if not input.dtype.is_floating_point:
             raise RuntimeError(f"median: an empty tensor of dtype {input.dtype} has no median")
-        return ops.full([], float("nan"), dtype=input.dtype)
+        return input.new_full([], math.nan)
     return op(input.reshape(-1), 0)[0]
 
 
@@ -69,7 +70,7 @@ def _quantile(
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}: q must be in [0, 1], got {q}")
-        q = ops.full([], float(q), dtype=input.dtype)
+        q = input.new_full([], float(q))
     elif q.dtype != input.dtype:
         raise RuntimeError(f"{name}: q must have input's dtype {input.dtype}, got {q.dtype}")
     elif q.ndim > 1:
@@ -119,7 +120,7 @@ def _row_quantiles(rows: Tensor, q: Tensor, interpolation: str, skip_nan: bool) 
     if interpolation not in ("linear", "midpoint"):
         return below
     above = ops.gather(ordered, -1, ops.ceil(ranks).long())
-    share = ops.full([], 0.5, dtype=rows.dtype) if interpolation == "midpoint" else ranks - lower
+    share = rows.new_full([], 0.5) if interpolation == "midpoint" else ranks - lower
     return ops.lerp(below, above, share)
 
 
@@ -207,7 +208,7 @@ def searchsorted(
     if not isinstance(input, Tensor):
         if sorted_sequence.ndim != 1:
             raise RuntimeError(f"searchsorted: a number needs a sequence of one dim, got {sorted_sequence.ndim}")
-        input = ops.full([], input, dtype=sorted_sequence.dtype)
+        input = sorted_sequence.new_full([], input)
     return ops.searchsorted_rows(sorted_sequence, input, sorter, out_int32, right or side == "right")
 
 

@@ -100,8 +100,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     )
     wide = complex128 if is_complex else float64
     input, exponent = (ops.cast(a, wide) if isinstance(a, Tensor) else a for a in (input, exponent))
-    if not isinstance(input, Tensor):
-        input = ops.full([], input, dtype=wide)
     return ops.pow(input, exponent)
 
 
@@ -135,7 +133,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 @export(method=True)
 def ldexp_(self: Tensor, other: Tensor) -> Tensor:
     """ldexp() in place."""
-    return op("mul", True)(self, ops.pow(ops.full([], 2.0), other))
+    return op("mul", True)(self, ops.pow(2.0, other))
 
 
 @export(function=True, method=True)

@@ -6,6 +6,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor
 from thalweg._registry import FUNCTIONS, export, ops
 from thalweg.composites.factorisations import inv
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["bilinear", "chain_matmul", "cross", "kron", "matrix_power", "multi_dot", "tensordot", "trace"]
 
@@ -174,8 +175,9 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     if n < 0:
         input, n = inv(input), -n
     if n == 0:
-        identity = FUNCTIONS["eye"](input.shape[-1], dtype=input.dtype)
-        return ops.where(ops.full([], True), identity, input)  # still a function of input, with a gradient of zeros
+        with beside(input):
+            identity, always = FUNCTIONS["eye"](input.shape[-1], dtype=input.dtype), ops.full([], True)
+        return ops.where(always, identity, input)  # still a function of input, with a gradient of zeros
     square = input
     while not n & 1:
         square = square @ square

@@ -8,6 +8,7 @@ from thalweg._registry import export, ops
 from thalweg.composites.factorisations import is_vectors
 from thalweg.composites.norms import Order, matrix_norm
 from thalweg.frontend.dtypes import finfo
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["cond", "linalg_pinv", "lstsq", "matrix_rank", "pinverse"]
 
@@ -18,12 +19,13 @@ def tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Tensor, Ten
     """(atol, rtol) as tensors of the real dtype of A; by default 0, and max(m, n) eps unless atol is positive."""
     real = ops.abs(A).dtype if A.dtype.is_complex else A.dtype
     given = [x.to(real) if isinstance(x, Tensor) else x for x in (atol, rtol)]
-    absolute, relative = (x if x is None or isinstance(x, Tensor) else ops.full([], x, dtype=real) for x in given)
-    if relative is None:
-        relative = ops.full([], max(A.shape[-2:]) * finfo(real).eps, dtype=real)
-        if absolute is not None:
-            relative = ops.where(ops.gt(absolute, 0.0), ops.full([], 0.0, dtype=real), relative)
-    return (ops.full([], 0.0, dtype=real) if absolute is None else absolute), relative
+    with beside(A):
+        absolute, relative = (x if x is None or isinstance(x, Tensor) else ops.full([], x, dtype=real) for x in given)
+        if relative is None:
+            relative = ops.full([], max(A.shape[-2:]) * finfo(real).eps, dtype=real)
+            if absolute is not None:
+                relative = ops.where(ops.gt(absolute, 0.0), 0.0, relative)
+        return (ops.full([], 0.0, dtype=real) if absolute is None else absolute), relative
 
 
 @export(linalg=True)
@@ -107,8 +109,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return LeastSquares(
         solution.squeeze(-1) if vectors else solution,
         residuals,
-        ops.full([0], 0) if driver == "gels" else rank,
-        values if driver in ("gelsd", "gelss") else ops.full([0], 0, dtype=values.dtype),
+        rank.reshape([-1])[:0] if driver == "gels" else rank,
+        values if driver in ("gelsd", "gelss") else values.reshape([-1])[:0],
     )
 
 
@@ -129,4 +131,4 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         return matrix_norm(A, "fro")
     inverse, info = ops.linalg_inv_ex(A)
     result = matrix_norm(A, p) * matrix_norm(inverse, p)
-    return ops.where(ops.eq(info, 0), result, ops.full([], math.inf, dtype=result.dtype))
+    return ops.where(ops.eq(info, 0), result, math.inf)

@@ -8,7 +8,6 @@ from thalweg._core._tensor import Size, Tensor, attach, op
 from thalweg._core._tensor import dtype as DType
 from thalweg._registry import export, ops
 from thalweg.composites.support import broadcast_shape, int64, ints, wrap_dim, wrap_dims
-from thalweg.frontend.creation import tensor
 
 _VIEW, _VIEW_DTYPE = op("view"), op("view_dtype")
 
@@ -292,7 +291,7 @@ def repeat_interleave(
     dim = wrap_dim("repeat_interleave", 0 if dim is None else dim, x.ndim)
     size = x.shape[dim]
     if not isinstance(repeats, Tensor) and not hasattr(repeats, "__index__"):
-        repeats = tensor(list(repeats), dtype=int64)
+        repeats = x.new_tensor(list(repeats), dtype=int64)
     if isinstance(repeats, Tensor) and repeats.numel() == 1:
         repeats = int(repeats)
     if not isinstance(repeats, Tensor):

@@ -103,7 +103,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     sorted_indices = None
     if not enforce_sorted:
         order = sorted(range(batch), key=lambda i: -lengths[i])
-        sorted_indices = tw.tensor(order, dtype=tw.int64, device=input.device)
+        sorted_indices = input.new_tensor(order, dtype=tw.int64)
         input = input.index_select(1, sorted_indices)
         lengths = [lengths[i] for i in order]
     elif any(lengths[i] < lengths[i + 1] for i in range(batch - 1)):
@@ -132,7 +132,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     lengths = tw.tensor([sum(size > i for size in batch_sizes) for i in range(batch)], dtype=tw.int64)
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(1, sequence.unsorted_indices)
-        lengths = lengths[sequence.unsorted_indices.cpu()]
+        order = sequence.unsorted_indices
+        lengths = lengths[order.cpu() if order.is_local else order.tolist()]
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
@@ -140,7 +141,7 @@ def _pad_rows(rows, size, value):
     missing = size - rows.shape[0]
     if missing == 0:
         return rows
-    padding = tw.full((missing, *rows.shape[1:]), value, dtype=rows.dtype, device=rows.device)
+    padding = rows.new_full((missing, *rows.shape[1:]), value)
     return tw.cat([rows, padding])
 
 
