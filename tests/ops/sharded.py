@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import thalweg as tw
 from calls import REGISTRY, calls_of
+from global_programs import check_programs
 from missing import Search, signature_text
 from not_offered import reason_for
 from parts import Axis, Mesh, boxes, gradient_layout, join, spread, unit_counts
-from programs import check_programs
 from tolerance import assert_close
 
 MESHES: list[Mesh] = [
