@@ -1,65 +1,155 @@
 #include "planner/actors.h"
 
+#include <algorithm>
 #include <set>
+
+#include "ir/cost.h"
+#include "machine/machine.h"
 
 namespace tw::planner {
 
 namespace {
 
+// Of a thread that sleeps, and of one that looks for messages.
+constexpr double kMeetingSeconds = 20e-6;
+
+// The devices in whose memory a step works. What is only read all the while is no matter.
+std::vector<int> devices_of(const MemoryLayout& layout, size_t number) {
+  std::vector<int> devices;
+  for (const auto* places : {&layout.steps[number].inputs, &layout.steps[number].outputs})
+    for (const Place& place : *places) {
+      if (place.buffer < 0) continue;
+      const Buffer& buffer = layout.buffers[place.buffer];
+      bool fixed = buffer.kind == plan::SegmentKind::kInput || buffer.kind == plan::SegmentKind::kConstant ||
+                   (buffer.kind == plan::SegmentKind::kVariable && number < layout.commit);
+      if (!fixed && std::ranges::find(devices, buffer.device) == devices.end())
+        devices.push_back(buffer.device);
+    }
+  if (devices.empty()) devices.push_back(0);
+  std::ranges::sort(devices);
+  return devices;
+}
+
 class Cutter {
  public:
-  explicit Cutter(const MemoryLayout& layout) : flights_(layout.flights), count_(layout.steps.size()) {}
+  Cutter(const MemoryLayout& layout, bool stream_a_device)
+      : layout_(layout),
+        devices_(stream_a_device ? std::max<size_t>(layout.ranks.size(), 1) : 1),
+        open_(devices_),
+        after_(devices_) {}
 
   std::vector<ActorSteps> run() {
-    std::set<size_t> cuts = {0, count_};
-    for (const Flight& flight : flights_) cuts.insert({flight.step, flight.step + 1, flight.done});
-    size_t begun = 0;  // flights
-    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
-      if (begun < flights_.size() && flights_[begun].step == *cut) {
-        begun++;
-        add_crossing(*cut);
-      } else {
-        add_chain(*cut, *std::next(cut));
-      }
+    if (devices_ > 1 || (!layout_.flights.empty() && layout_.flights[0].step == 0)) begin();
+    for (size_t i = 0; i < layout_.steps.size(); i++) {
+      land(i);
+      if (devices_ > 1 && i == layout_.commit) join();
+      add(i);
     }
-    if (actors_.empty() || actors_.back().crossing || landed_ < flights_.size()) add_chain(count_, count_);
+    land(layout_.steps.size());
+    close_all();
+    if (actors_.size() != 1) end();
     return std::move(actors_);
   }
 
  private:
-  int add(ActorSteps actor) {
+  // An actor that everything comes after.
+  void begin() {
+    actors_.emplace_back();
+    for (auto& after : after_) after = {0};
+  }
+
+  int push(ActorSteps actor) {
     actors_.push_back(std::move(actor));
     return static_cast<int>(actors_.size()) - 1;
   }
 
-  void add_crossing(size_t step) {
-    if (chain_ < 0) add_chain(step, step);
-    ActorSteps actor{step, step + 1, true, {chain_}};
-    if (!crossings_.empty()) actor.after.push_back(crossings_.back());
-    crossings_.push_back(add(std::move(actor)));
+  void close(size_t device) {
+    if (open_[device].empty()) return;
+    ActorSteps chain{std::move(open_[device]), false, static_cast<int>(device), after_[device]};
+    open_[device].clear();
+    after_[device] = {push(std::move(chain))};
+  }
+  void close_all() {
+    for (size_t device = 0; device < devices_; device++) close(device);
   }
 
-  // It waits for the last of the crossings that are over by then: the others ended before that one.
-  void add_chain(size_t begin, size_t end) {
-    ActorSteps actor{begin, end, false, {}};
-    if (chain_ >= 0) actor.after.push_back(chain_);
+  void add(size_t step) {
+    bool crossing = begun_ < layout_.flights.size() && layout_.flights[begun_].step == step;
+    std::vector<int> devices = devices_ > 1 ? devices_of(layout_, step) : std::vector<int>{0};
+    if (!crossing && devices.size() == 1) return open_[devices[0]].push_back(step);
+    for (int device : devices) close(device);
+    ActorSteps actor{{step}, crossing, devices[0], {}};
+    std::set<int> after;
+    for (int device : devices) after.insert(after_[device].begin(), after_[device].end());
+    if (crossing && !crossings_.empty()) after.insert(crossings_.back());
+    actor.after.assign(after.begin(), after.end());
+    int number = push(std::move(actor));
+    if (crossing) {
+      begun_++;
+      crossings_.push_back(number);
+    } else {
+      for (int device : devices) after_[device] = {number};
+    }
+  }
+
+  // What comes from here on waits for the last of the crossings that are over by now: the others ended before
+  // it.
+  void land(size_t step) {
     size_t landed = landed_;
-    while (landed < crossings_.size() && flights_[landed].done <= begin) landed++;
-    if (landed > landed_) actor.after.push_back(crossings_[landed - 1]);
+    while (landed < begun_ && layout_.flights[landed].done <= step) landed++;
+    if (landed == landed_) return;
+    close_all();
     landed_ = landed;
-    chain_ = add(std::move(actor));
+    for (auto& after : after_) after.push_back(crossings_[landed - 1]);
   }
 
-  const std::vector<Flight>& flights_;
-  const size_t count_;
+  // What comes from here on waits for everything before.
+  void join() {
+    close_all();
+    std::set<int> all;
+    for (const auto& after : after_) all.insert(after.begin(), after.end());
+    for (auto& after : after_) after.assign(all.begin(), all.end());
+  }
+
+  // The last actor waits for all others, unless it does so already.
+  void end() {
+    join();
+    bool chain = !actors_.empty() && !actors_.back().crossing;
+    int last = static_cast<int>(actors_.size()) - 1;
+    if (chain && after_[0] == std::vector<int>{last}) return;
+    ActorSteps closing;
+    closing.after = after_[0];
+    push(std::move(closing));
+  }
+
+  const MemoryLayout& layout_;
+  const size_t devices_;
   std::vector<ActorSteps> actors_;
-  std::vector<int> crossings_;  // actors
-  int chain_ = -1;              // the last
-  size_t landed_ = 0;           // crossings that some chain waits for
+  std::vector<std::vector<size_t>> open_;  // steps of the chain that is being put together, by device
+  std::vector<std::vector<int>> after_;    // what the next actor of a device waits for
+  std::vector<int> crossings_;             // actors
+  size_t begun_ = 0, landed_ = 0;          // flights
 };
 
 }  // namespace
 
-std::vector<ActorSteps> cut_actors(const MemoryLayout& layout) { return Cutter(layout).run(); }
+std::vector<ActorSteps> cut_actors(const MemoryLayout& layout, bool stream_a_device) {
+  return Cutter(layout, stream_a_device).run();
+}
+
+bool gains_by_streams(const MemoryLayout& layout) {
+  if (layout.ranks.size() < 2) return false;
+  const machine::Machine machine;
+  double seconds = 0;
+  int meetings = 1;
+  for (size_t i = 0; i < layout.steps.size(); i++) {
+    if (devices_of(layout, i).size() > 1) meetings++;
+    if (!layout.steps[i].node) continue;
+    ir::Cost cost = ir::cost_of(*layout.steps[i].node);
+    seconds += std::max(static_cast<double>(cost.flops) / machine.flops_per_second,
+                        static_cast<double>(cost.bytes) / machine.memory_bytes_per_second);
+  }
+  return seconds / static_cast<double>(layout.ranks.size()) > 2 * kMeetingSeconds * meetings;
+}
 
 }  // namespace tw::planner

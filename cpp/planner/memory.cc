@@ -16,6 +16,7 @@
 #include "ir/layouts.h"
 #include "ir/result_order.h"
 #include "ops/fused/by_rows.h"
+#include "planner/devices.h"
 #include "planner/plan_graph.h"
 
 namespace tw::planner {
@@ -52,7 +53,8 @@ class Walk {
         order_(order),
         input_strides_(input_strides),
         regions_(regions),
-        values_(graph.number()) {
+        values_(graph.number()),
+        devices_(find_devices(graph)) {
     layout_.steps.reserve(graph.nodes.size());
   }
 
@@ -70,6 +72,7 @@ class Walk {
     }
     if (order_.commit == order_.nodes.size()) begin_commit();
     for (const ir::Assignment& assignment : graph_.assignments) assign(assignment);
+    layout_.ranks = devices_.ranks;
     return std::move(layout_);
   }
 
@@ -123,7 +126,7 @@ class Walk {
     auto place_all = [&](std::vector<ir::Leaf>& leaves, SegmentKind kind) {
       for (size_t i = 0; i < leaves.size(); i++) {
         ir::GraphValue& value = *leaves[i].value;
-        int buffer = add_buffer(value.count() * size_of(value.dtype), kind, static_cast<int>(i));
+        int buffer = add_buffer(value, kind, static_cast<int>(i));
         if (kind == SegmentKind::kVariable) variable_buffers_.push_back(buffer);
         layout_.leaves.push_back(at(buffer, value));
         if (kind == SegmentKind::kInput && i < input_strides_.size())
@@ -136,9 +139,12 @@ class Walk {
     place_all(graph_.constants, SegmentKind::kConstant);
   }
 
-  int add_buffer(int64_t size_bytes, SegmentKind kind = SegmentKind::kArena, int index = 0) {
+  int add_buffer(const ir::ValueImpl& value, SegmentKind kind = SegmentKind::kArena, int index = 0) {
+    return add_buffer(value.count() * size_of(value.dtype), devices_.of(value), kind, index);
+  }
+  int add_buffer(int64_t size_bytes, int device, SegmentKind kind = SegmentKind::kArena, int index = 0) {
     int now = static_cast<int>(layout_.steps.size());
-    layout_.buffers.push_back({kind, index, size_bytes, now, now, 0});
+    layout_.buffers.push_back({kind, index, size_bytes, device, now, now, 0});
     pending_.push_back(0);
     aloft_made_.push_back(0);
     return static_cast<int>(layout_.buffers.size()) - 1;
@@ -148,9 +154,7 @@ class Walk {
   Place at(int buffer, const ir::ValueImpl& value) {
     return {buffer, layout_.roots++, value.dtype, row_major(value.sizes)};
   }
-  Place fresh(const ir::ValueImpl& value) {
-    return at(add_buffer(value.count() * size_of(value.dtype)), value);
-  }
+  Place fresh(const ir::ValueImpl& value) { return at(add_buffer(value), value); }
 
   void put(const ir::ValueImpl& value, Place place) {
     pending_[place.buffer] += about(value).uses;
@@ -193,7 +197,8 @@ class Walk {
     add_step({nullptr, {from}, {to}, {false}, {}, {}, cause});
   }
   Place copied(const Place& from, const ir::Node* cause) {
-    int buffer = add_buffer(numel(from.geometry.sizes) * size_of(from.dtype));
+    int device = layout_.buffers[from.buffer].device;
+    int buffer = add_buffer(numel(from.geometry.sizes) * size_of(from.dtype), device);
     Place to{buffer, layout_.roots++, from.dtype, row_major(from.geometry.sizes)};
     add_copy(from, to, cause);
     return to;
@@ -279,7 +284,8 @@ class Walk {
     if (!node.regions.empty()) {
       auto needed = regions_.bytes.find(&node);
       int64_t bytes = needed == regions_.bytes.end() ? 0 : needed->second;
-      Place arena{add_buffer(bytes), layout_.roots++, DType::kUInt8, row_major({bytes})};
+      int device = node.outputs.empty() ? 0 : devices_.of(*node.outputs[0]);
+      Place arena{add_buffer(bytes, device), layout_.roots++, DType::kUInt8, row_major({bytes})};
       step.outputs.push_back(std::move(arena));
     }
     add_step(std::move(step));
@@ -364,7 +370,7 @@ class Walk {
         return variable;
     }
     if (known.output >= 0) {
-      int buffer = add_buffer(value.count() * size_of(value.dtype), SegmentKind::kOutput, known.output);
+      int buffer = add_buffer(value, SegmentKind::kOutput, known.output);
       Place place = at(buffer, value);
       if (!known.reshaped && !regions_.inside) place.geometry.strides = strides_of(step, value);
       return place;
@@ -373,6 +379,7 @@ class Walk {
     for (size_t i = 0; i < step.inputs.size(); i++) {
       const Place& input = step.inputs[i];
       if (step.absent[i] || layout_.buffers[input.buffer].kind != SegmentKind::kArena) continue;
+      if (layout_.buffers[input.buffer].device != devices_.of(value)) continue;
       if (pending_[input.buffer] > 0 || input.dtype != value.dtype || taken(step, input.buffer)) continue;
       if (input.geometry.sizes != value.sizes || !is_dense(input.geometry.sizes, input.geometry.strides))
         continue;
@@ -419,8 +426,7 @@ class Walk {
       const Buffer& buffer = layout_.buffers[from.buffer];
       pending_[from.buffer]--;
       if (buffer.kind == SegmentKind::kOutput && buffer.index == static_cast<int>(i)) continue;
-      int target =
-          add_buffer(value->count() * size_of(value->dtype), SegmentKind::kOutput, static_cast<int>(i));
+      int target = add_buffer(*value, SegmentKind::kOutput, static_cast<int>(i));
       add_copy(from, at(target, *value), ir::graph_value(value).node);
     }
     for (const ir::Assignment& assignment : graph_.assignments) {
@@ -454,7 +460,8 @@ class Walk {
   const RegionNeeds& regions_;
   MemoryLayout layout_;
   std::vector<About> values_;  // by number
-  std::vector<int> pending_;   // uses of a buffer's values that are still to come
+  Devices devices_;
+  std::vector<int> pending_;  // uses of a buffer's values that are still to come
   struct Aloft {
     ir::Node* node;
     size_t step;

@@ -15,6 +15,7 @@ struct Buffer {
   plan::SegmentKind kind = plan::SegmentKind::kArena;
   int index = 0;  // of the leaf or output
   int64_t size_bytes = 0;
+  int device = 0;           // whose memory it is: an index into MemoryLayout::ranks
   int first = 0, last = 0;  // steps between which an arena buffer is in use, both included
   int64_t offset = 0;       // in the arena, once packed
 };
@@ -45,6 +46,7 @@ struct Flight {
 };
 
 struct MemoryLayout {
+  std::vector<int64_t> ranks;  // of the devices; none where there is one and nobody says which
   std::vector<Buffer> buffers;
   std::vector<Place> leaves;  // inputs, variables, constants
   std::vector<Step> steps;

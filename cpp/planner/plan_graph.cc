@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/attr_text.h"
+#include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
 #include "plan/text.h"
 #include "planner/actors.h"
@@ -40,17 +41,24 @@ std::string attributes_text(const ir::Node& node) {
 class Writer {
  public:
   // `root` has the texts and numbers.
-  Writer(ir::Graph& graph, const ir::Graph& root, MemoryLayout layout, RegionPlans regions)
-      : graph_(graph), root_(root), layout_(std::move(layout)), regions_(std::move(regions)) {}
+  Writer(ir::Graph& graph, const ir::Graph& root, MemoryLayout layout, RegionPlans regions,
+         int64_t first_rank)
+      : graph_(graph),
+        root_(root),
+        layout_(std::move(layout)),
+        regions_(std::move(regions)),
+        first_rank_(first_rank) {}
 
   plan::Plan run() {
     plan_.name = graph_.name;
     plan_.draws = graph_.draws;
-    plan_.devices = {"cpu"};
+    if (layout_.ranks.empty()) plan_.devices = {"cpu"};
+    for (int64_t rank : layout_.ranks)
+      plan_.devices.push_back(rank == first_rank_ ? "cpu" : cat("cpu:", rank - first_rank_));
     plan_.strings = root_.strings.all();
     plan_.numbers = root_.numbers;
     plan_.streams.emplace_back();
-    pack_arena();
+    pack_arenas();
     add_segments();
     owners_.assign(layout_.roots, -1);
     for (size_t i = 0; i < graph_.nodes.size(); i++)
@@ -62,65 +70,77 @@ class Writer {
 
  private:
   void add_actors() {
-    std::vector<ActorSteps> actors = cut_actors(layout_);
-    if (actors.size() > 1) plan_.streams.push_back({plan::StreamKind::kComm, 0});
+    bool apart = gains_by_streams(layout_);
+    std::vector<ActorSteps> actors = cut_actors(layout_, apart);
+    for (int device = 1; apart && device < static_cast<int>(plan_.devices.size()); device++)
+      plan_.streams.push_back({plan::StreamKind::kCompute, device});
+    int comm_stream = -1;
     for (const ActorSteps& cut : actors) {
       plan::Actor actor;
       actor.name = actors.size() == 1 ? "main" : name_of(cut);
+      actor.stream = cut.device;
       if (cut.crossing) {
+        if (comm_stream < 0) {
+          comm_stream = static_cast<int>(plan_.streams.size());
+          plan_.streams.push_back({plan::StreamKind::kComm, 0});
+        }
         actor.kind = plan::ActorKind::kComm;
-        actor.stream = 1;
-      } else if (layout_.commit < cut.end) {
-        actor.commit = static_cast<int>(std::max(layout_.commit, cut.begin) - cut.begin);
+        actor.stream = comm_stream;
       }
-      for (size_t i = cut.begin; i < cut.end; i++) actor.launches.push_back(launch_of(layout_.steps[i]));
+      for (size_t step : cut.steps) {
+        if (step >= layout_.commit && actor.commit < 0)
+          actor.commit = static_cast<int>(actor.launches.size());
+        actor.launches.push_back(launch_of(layout_.steps[step]));
+      }
       plan_.actors.push_back(std::move(actor));
     }
     if (actors.size() > 1) add_registers(actors);
   }
 
   std::string name_of(const ActorSteps& actor) {
-    if (!actor.crossing) return cat("main ", chains_++);
-    const void* attrs = layout_.steps[actor.begin].node->attrs.get();
-    return cat("boxing ", static_cast<const ops::BoxingPartAttrs*>(attrs)->order);
+    const ir::Node* only = actor.steps.size() == 1 ? layout_.steps[actor.steps[0]].node : nullptr;
+    if (!only || !ir::is_boxing_part(*only->def)) return cat("main ", chains_++);
+    return cat("boxing ", static_cast<const ops::BoxingPartAttrs*>(only->attrs.get())->order);
   }
 
-  // One an actor, without bytes: it says that the actor has ended. The first reads that of the last, of the
-  // step before.
+  // One an actor, without bytes: it says that the actor has ended. What waits for nobody waits for the last,
+  // of the step before.
   void add_registers(const std::vector<ActorSteps>& actors) {
+    int last = static_cast<int>(actors.size()) - 1;
     for (size_t i = 0; i < actors.size(); i++) {
       plan::Register ended;
       ended.name = plan_.actors[i].name;
       plan_.registers.push_back(std::move(ended));
       plan_.actors[i].writes = {static_cast<int>(i)};
-      plan_.actors[i].reads = actors[i].after;
+      plan_.actors[i].reads = actors[i].after.empty() ? std::vector<int>{last} : actors[i].after;
     }
     plan_.registers.back().initial = 1;
-    plan_.actors.front().reads = {static_cast<int>(actors.size()) - 1};
   }
 
-  void pack_arena() {
-    std::vector<Block> blocks;
-    std::vector<Buffer*> packed;
-    for (Buffer& buffer : layout_.buffers) {
-      if (buffer.kind != plan::SegmentKind::kArena) continue;
-      blocks.push_back({buffer.size_bytes, buffer.first, buffer.last, kArenaAlignment});
-      packed.push_back(&buffer);
+  // Every device has an arena, the segment of its number.
+  void pack_arenas() {
+    for (int device = 0; device < static_cast<int>(plan_.devices.size()); device++) {
+      std::vector<Block> blocks;
+      std::vector<Buffer*> packed;
+      for (Buffer& buffer : layout_.buffers) {
+        if (buffer.kind != plan::SegmentKind::kArena || buffer.device != device) continue;
+        blocks.push_back({buffer.size_bytes, buffer.first, buffer.last, kArenaAlignment});
+        packed.push_back(&buffer);
+      }
+      Packing packing = pack(blocks);
+      for (size_t i = 0; i < packed.size(); i++) packed[i]->offset = packing.offsets[i];
+      plan_.segments.push_back({plan::SegmentKind::kArena, device, packing.peak_bytes, device});
+      plan_.lower_bound_bytes += packing.lower_bound_bytes;
     }
-    Packing packing = pack(blocks);
-    for (size_t i = 0; i < packed.size(); i++) packed[i]->offset = packing.offsets[i];
-    arena_bytes_ = packing.peak_bytes;
-    plan_.lower_bound_bytes = packing.lower_bound_bytes;
   }
 
-  // The arena is segment 0, whole buffers have one each.
+  // Leaves and outputs have a segment each.
   void add_segments() {
-    plan_.segments.push_back({plan::SegmentKind::kArena, 0, arena_bytes_, 0});
     for (const Buffer& buffer : layout_.buffers) {
-      segment_.push_back(0);
+      segment_.push_back(buffer.device);
       if (buffer.kind == plan::SegmentKind::kArena) continue;
       segment_.back() = static_cast<int>(plan_.segments.size());
-      plan_.segments.push_back({buffer.kind, buffer.index, buffer.size_bytes, 0});
+      plan_.segments.push_back({buffer.kind, buffer.index, buffer.size_bytes, buffer.device});
     }
   }
 
@@ -186,7 +206,7 @@ class Writer {
   MemoryLayout layout_;
   RegionPlans regions_;
   plan::Plan plan_;
-  int64_t arena_bytes_ = 0;
+  int64_t first_rank_;
   int chains_ = 0;  // that have a name
   std::unordered_map<const ir::Node*, int> node_numbers_;
   std::vector<int> segment_;  // of each buffer
@@ -212,18 +232,19 @@ Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, cons
   return {std::move(recorded), std::move(before)};
 }
 
-plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides) {
-  return plan_graph(graph, graph, input_strides);
+plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides, int64_t first_rank) {
+  return plan_graph(graph, graph, input_strides, first_rank);
 }
 
-plan::Plan plan_graph(ir::Graph& graph, const ir::Graph& root, std::span<const Dims> input_strides) {
+plan::Plan plan_graph(ir::Graph& graph, const ir::Graph& root, std::span<const Dims> input_strides,
+                      int64_t first_rank) {
   graph.number();
   RegionPlans regions = plan_regions(graph, root);
   RegionNeeds needs;
   needs.inside = &graph != &root;
   for (const auto& [node, region] : regions) needs.bytes[node] = arena_bytes(region);
   MemoryLayout layout = choose_order(graph, input_strides, needs).layout;
-  plan::Plan plan = Writer(graph, root, std::move(layout), std::move(regions)).run();
+  plan::Plan plan = Writer(graph, root, std::move(layout), std::move(regions), first_rank).run();
   plan::seal(&plan);
   return plan;
 }

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/memory_order.h"
+#include "comm/world.h"
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
+#include "ir/layouts.h"
 #include "passes/partition/partition.h"
 #include "passes/pass.h"
 #include "planner/plan_graph.h"
@@ -37,6 +39,13 @@ class QueuedStep final : public QueuedWork {
   void release() override { kept.clear(); }
   const void* owner() const override { return executable; }
 };
+
+// Asking the world begins the job, which only graphs that have to do with one may.
+int64_t first_rank_of(const ir::Graph& graph) {
+  bool any =
+      std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::is_boxing_part(*node->def); });
+  return any ? comm::world().first_rank() : 0;
+}
 
 bool is_literal(const ir::Node& node) {
   if (!node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
@@ -95,8 +104,10 @@ plan::Plan Program::make_plan(const CompileOptions& options) {
     TW_CHECK(fits || !options.must_fit, kValue, graph_->name, ": a memory budget of ", budget,
              " bytes cannot be met: recomputing what can be recomputed leaves ", least,
              " bytes live at once");
-    plan::Plan plan = planner::plan_graph(*graph_, input_strides_);
-    int64_t excess = plan.segments[0].size_bytes - budget;
+    plan::Plan plan = planner::plan_graph(*graph_, input_strides_, first_rank_of(*graph_));
+    int64_t excess = -budget;
+    for (const plan::Segment& segment : plan.segments)
+      if (segment.kind == plan::SegmentKind::kArena) excess += segment.size_bytes;
     if (budget < 0 || excess <= 0 || !fits) return plan;
     live_bytes = std::min(live_bytes, plan.lower_bound_bytes) - excess;
   }

@@ -41,6 +41,7 @@ void bind_parts(pb::module_& m) {
       .def(pb::init(&make))
       .def("run", [](session::Program& program,
                      const std::vector<eager::Tensor>& inputs) { return program.run(inputs, {}); })
+      .def("set_steps_in_flight", &session::Program::set_steps_in_flight)
       .def("plan", [](session::Program& program) { return std::make_shared<plan::Plan>(program.plan()); })
       .def("arena_bytes", &session::Program::arena_bytes);
 }

@@ -82,7 +82,7 @@ TEST(a_step_posts_early_and_reads_late) {
            "main 0: mm mm mm; after main 2\n"
            "boxing 0: boxing_part; after main 0\n"
            "main 1: mm; after main 0\n"
-           "boxing 1: boxing_part; after main 1 after boxing 0\n"
+           "boxing 1: boxing_part; after boxing 0 after main 1\n"
            "main 2: sub sub; after main 1 after boxing 1\n");
   CHECK_EQ(plan.actors[4].commit, 0);
   plan::check_plan(plan);
@@ -116,7 +116,7 @@ TEST(what_is_read_at_once_leaves_nothing_beside_it) {
            "main 0:; after main 2\n"
            "boxing 0: boxing_part; after main 0\n"
            "main 1: exp; after main 0 after boxing 0\n"
-           "boxing 1: boxing_part; after main 1 after boxing 0\n"
+           "boxing 1: boxing_part; after boxing 0 after main 1\n"
            "main 2:; after main 1 after boxing 1\n");
 }
 
@@ -171,4 +171,35 @@ TEST(random_graphs) {
     for (const plan::Actor& actor : plan.actors) communications += actor.kind == plan::ActorKind::kComm;
     CHECK_EQ(communications, boxings);
   }
+}
+
+// Two devices whose work is long enough run on a stream each, and meet where their sum is taken.
+TEST(devices_have_streams_where_they_gain) {
+  auto text = [](int size) {
+    std::string type = cat("float32[", size, ", 64]");
+    return cat(
+        "graph \"g\" {\n  input %0 \"x@4\" : ", type, "\n  input %1 \"x@5\" : ", type,
+        "\n  variable %2 \"v@4\" : ", type, "\n  variable %3 \"v@5\" : ", type, "\n  %4 = exp(%0) : ", type,
+        "\n  %5 = exp(%1) : ", type,
+        "\n  %6, %7 = boxing_part([%4, %5], source=\"cpu[4, 5] P(sum)\", target=\"cpu[4, 5] B\", size=[",
+        size, ", 64], dtype=float32, ranks=[4, 5], order=0) : ", type, ", ", type,
+        "\n  %8 = sub(%2, %6) : ", type, "\n  %9 = sub(%3, %7) : ", type,
+        "\n  assign %2 = %8\n  assign %3 = %9\n  return\n}\n");
+  };
+  auto small = parsed(text(4)), large = parsed(text(4096));
+  CHECK_EQ(actors_of(planner::plan_graph(*small, {}, 4)), "main: exp exp boxing_part sub sub;\n");
+  plan::Plan plan = planner::plan_graph(*large, {}, 4);
+  CHECK_EQ(actors_of(plan),
+           "main 0:; after main 5\n"
+           "main 1: exp; after main 0\n"
+           "main 2: exp; after main 0\n"
+           "boxing 0: boxing_part; after main 1 after main 2\n"
+           "main 3: sub; after boxing 0\n"
+           "main 4: sub; after boxing 0\n"
+           "main 5:; after main 3 after main 4\n");
+  CHECK_EQ(plan.devices, (std::vector<std::string>{"cpu", "cpu:1"}));
+  CHECK_EQ(plan.streams.size(), 2u);
+  CHECK_EQ(plan.actors[5].stream, 1);
+  CHECK_EQ(plan.actors[5].commit, 0);
+  plan::check_plan(plan);
 }

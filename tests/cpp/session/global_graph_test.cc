@@ -5,6 +5,7 @@
 
 #include "boxing/executor.h"
 #include "comm/world.h"
+#include "device/backend.h"
 #include "eager/dispatch.h"
 #include "ir/graph_text.h"
 #include "session/program.h"
@@ -140,6 +141,46 @@ TEST(both) {
              "cpu[[0, 1], [2, 3]] (B, S(1))");
   check_step(6, "cpu[[0, 1, 2], [3, 4, 5]] (S(0), B)", "cpu[[0, 1, 2], [3, 4, 5]] (S(1), S(0))",
              "cpu[[0, 1, 2], [3, 4, 5]] (B, B)");
+}
+
+// Each device has memory of its own, as much as its part of the step takes.
+TEST(arenas_of_devices) {
+  eager::initialize();
+  comm::set_devices(3);
+  auto logical = ir::parse_graph(R"ir(graph "g" {
+  input %0 "x" : float32[640, 100] @cpu[2, 0, 1] S(0, sizes=[480, 160, 0])
+  %1 = exp(%0) : float32[640, 100] @cpu[2, 0, 1] S(0, sizes=[480, 160, 0])
+  %2 = flip(%1, dims=[1]) : float32[640, 100] @cpu[2, 0, 1] S(0, sizes=[480, 160, 0])
+  %3 = sum(%2) : float32[] @cpu[2, 0, 1] P(sum)
+  %4 = boxing(%3) : float32[] @cpu[2, 0, 1] B
+  return %4
+}
+)ir");
+  passes::ProcessGraph cut = lay_out(*logical);
+  eager::Tensor x = values_for(logical->inputs[0]);
+  std::vector<eager::Tensor> inputs;
+  for (const passes::PartOf& one : cut.inputs)
+    inputs.push_back(part_of(x, *logical->inputs[0].value, one.rank));
+  std::vector<int64_t> before;
+  for (int device = 0; device < 3; device++)
+    before.push_back(device::cpu_backend().memory_stats(device).allocated_bytes);
+  Program program(std::move(cut.graph), {}, {});
+  CHECK_EQ(program.plan().devices, (std::vector<std::string>{"cpu", "cpu:1", "cpu:2"}));
+  for (int device = 0; device < 3; device++) {
+    const plan::Segment& arena = program.plan().segments[device];
+    CHECK(arena.kind == plan::SegmentKind::kArena && arena.device == device);
+    int64_t rows[] = {160, 0, 480}, values = 2 * rows[device] * 400;  // exp and flip
+    CHECK_GE(arena.size_bytes, values);
+    CHECK_LE(arena.size_bytes, values + 256);
+    int64_t taken = device::cpu_backend().memory_stats(device).allocated_bytes - before[device];
+    CHECK_GE(taken, arena.size_bytes);
+    CHECK_LE(taken, 2 * arena.size_bytes + 8192);
+  }
+  eager::Tensor sum = program.run(inputs, {})[0];
+  double wanted = 0;
+  for (int64_t i = 0; i < x->count(); i++) wanted += std::exp(static_cast<double>(data(x)[i]));
+  CHECK(std::abs(data(sum)[0] - wanted) < 1e-5 * wanted);
+  comm::set_devices(1);
 }
 
 TEST(stages_on_other_devices) {

@@ -1,0 +1,25 @@
+// Which device each node of a process's graph runs on, and each value lies on.
+//
+// A process with several devices has one graph for all of them. Boxings say which rank each of their operands
+// belongs to, and leaves are named after it ("x@3"); what is made of a rank's values is that rank's. Values
+// that belong to all lie with the first rank that reads them.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tw::planner {
+
+struct Devices {
+  std::vector<int64_t>
+      ranks;  // of the devices, ascending; none in a graph without boxings, which has one device
+  std::vector<int> of_value;  // by number: an index into `ranks`
+  int of(const ir::ValueImpl& value) const { return of_value[static_cast<const ir::GraphValue&>(value).id]; }
+};
+
+// The graph's values must have their numbers.
+Devices find_devices(const ir::Graph& graph);
+
+}  // namespace tw::planner
