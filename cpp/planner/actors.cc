@@ -11,7 +11,7 @@ namespace tw::planner {
 namespace {
 
 // Of a thread that sleeps, and of one that looks for messages.
-constexpr double kMeetingSeconds = 20e-6;
+constexpr double kMeetingSeconds = 50e-6;
 
 // The devices in whose memory a step works. What is only read all the while is no matter.
 std::vector<int> devices_of(const MemoryLayout& layout, size_t number) {
