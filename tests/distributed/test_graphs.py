@@ -1,8 +1,11 @@
 """Graphs of global tensors on several processes: results, failures on either side, and steps without end."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
+from launching import launch_command, program_environment
 
 HEAD = """
 from thalweg._core._native import Graph, PartProgram, lay_out
@@ -132,3 +135,13 @@ for number in range(100_000):
     assert re.search(
         r"step 100, True: .*rank 1 of group \[0, 1\] has ended.*model.py:7|step 100, True: .*has ended", outcome.err
     )
+
+
+def test_steps_in_flight_in_which_two_groups_meet_by_turns():
+    # All night long: thalweg run --nproc 4 tools/bench/soak_graphs.py
+    script = Path(__file__).parents[2] / "tools" / "bench" / "soak_graphs.py"
+    done = subprocess.run(
+        launch_command(script, 4, "500"), capture_output=True, text=True, timeout=120, env=program_environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "500 steps" in done.stdout
