@@ -16,14 +16,9 @@ using eager::Tensor;
 namespace {
 
 // Which of the shards of a tensor that lies on a placement belongs to a rank of this process.
-size_t shard_number(const sbp::Placement& placement, int64_t rank) {
+int shard_number(const sbp::Placement& placement, int64_t rank) {
   const auto& positions = eager::addressable(placement).positions;
-  return std::ranges::find(positions, placement.position_of(rank)) - positions.begin();
-}
-
-const Tensor& part_of(const Tensor& tensor, int64_t rank) {
-  if (!tensor->global) return tensor;
-  return tensor->global->shards[shard_number(*layout_of(*tensor)->placement, rank)];
+  return static_cast<int>(std::ranges::find(positions, placement.position_of(rank)) - positions.begin());
 }
 
 Tensor row_major(const Tensor& part) {
@@ -53,18 +48,19 @@ LogicalProgram::LogicalProgram(std::unique_ptr<ir::Graph> graph, LogicalLeaves l
   if (!decided) decide_layouts(*graph, placements_of(leaves_.results));
   whole_ = std::move(graph);
   cut_ = cut_out(*whole_);
+  TW_CHECK(!cut_.ranks.empty(), kPlacement, whole_->name, ": this process has no rank of its placements");
   share_local_leaves(
       cut_, [&](int i) { return !leaves_.global_inputs[i]; },
       [&](int i) {
         return leaves_.variables[i] ? !leaves_.variables[i]->global : !whole_->variables[i].value->layout;
       });
+  input_parts_ = parts_of(whole_->inputs, cut_.inputs);
+  variable_parts_ = parts_of(whole_->variables, cut_.variables);
   find_results();
   assigned_.resize(whole_->variables.size());
   for (const ir::Assignment& one : whole_->assignments) assigned_[one.variable] = true;
   std::vector<Tensor> variables, constants;
-  for (const passes::PartOf& one : cut_.variables)
-    variables.push_back(leaves_.variables[one.index] ? part_of(leaves_.variables[one.index], one.rank)
-                                                     : nullptr);
+  for (const Part& part : variable_parts_) variables.push_back(part.of(leaves_.variables[part.index]));
   for (const passes::PartOf& one : cut_.constants) constants.push_back(leaves_.constants[one.index]);
   std::vector<Dims> strides;
   for (size_t i = 0; i < cut_.inputs.size(); i++) {
@@ -77,6 +73,20 @@ LogicalProgram::LogicalProgram(std::unique_ptr<ir::Graph> graph, LogicalLeaves l
   options.output_devices = devices();
   program_ = std::make_unique<Program>(std::move(cut_.graph), std::move(variables), std::move(constants),
                                        std::move(strides), std::move(bound), options);
+}
+
+const Tensor& LogicalProgram::Part::of(const Tensor& tensor) const {
+  return tensor && tensor->global ? tensor->global->shards[shard] : tensor;
+}
+
+std::vector<LogicalProgram::Part> LogicalProgram::parts_of(const std::vector<ir::Leaf>& leaves,
+                                                           const std::vector<passes::PartOf>& cut) {
+  std::vector<Part> parts;
+  for (const passes::PartOf& one : cut) {
+    const sbp::LayoutRef& layout = leaves[one.index].value->layout;
+    parts.push_back({one.index, layout ? shard_number(*layout->placement, one.rank) : 0});
+  }
+  return parts;
 }
 
 // Layouts that give every device the same part go by the name that was decided.
@@ -108,7 +118,7 @@ void LogicalProgram::bind_parts(std::vector<eager::Bound>* bound) {
     for (size_t v = 0; v < cut_.variables.size(); v++) {
       if (cut_.variables[v].index != one.variable) continue;
       bound->push_back({static_cast<int>(v), static_cast<int>(bound_parts_.size()), one.whole});
-      bound_parts_.push_back({one.argument, cut_.variables[v].rank});
+      bound_parts_.push_back({one.argument, variable_parts_[v].shard});
     }
 }
 
@@ -126,8 +136,8 @@ std::vector<Tensor> LogicalProgram::parts_of_inputs(std::span<const Tensor> inpu
     const sbp::LayoutRef& wanted = whole_->inputs[i].value->layout;
     if (laid[i]->global && wanted && layout_of(*laid[i]) != wanted) laid[i] = box(*laid[i], wanted);
   }
-  for (const passes::PartOf& one : cut_.inputs) {
-    const Tensor& part = part_of(laid[one.index], one.rank);
+  for (const Part& one : input_parts_) {
+    const Tensor& part = one.of(laid[one.index]);
     parts.push_back(laid[one.index]->global ? row_major(part) : part);
   }
   return parts;
@@ -165,8 +175,8 @@ std::vector<Tensor> LogicalProgram::run(std::span<const Tensor> inputs, std::spa
   TW_CHECK(world_version_ == comm::world_version(), kPlacement, whole_->name,
            ": the devices of the job have changed since it was traced");
   std::vector<Tensor> bound, given = given_parts(options.given);
-  for (const passes::PartOf& one : bound_parts_) {
-    bound.push_back(part_of(options.arguments[one.index], one.rank));
+  for (const Part& one : bound_parts_) {
+    bound.push_back(one.of(options.arguments[one.index]));
     TW_CHECK(bound.back()->contiguous, kNotImplemented, whole_->name, ": argument ", one.index,
              ", which it writes to in place, must have parts in row-major order; pass contiguous() of it");
   }
@@ -185,12 +195,12 @@ bool LogicalProgram::variables_fit() const {
   if (!program_->variables_fit()) return false;
   if (!whole_) return true;
   if (world_version_ != comm::world_version()) return false;
-  for (size_t v = 0; v < cut_.variables.size(); v++) {
-    const Tensor& variable = leaves_.variables[cut_.variables[v].index];
+  for (size_t v = 0; v < variable_parts_.size(); v++) {
+    const Tensor& variable = leaves_.variables[variable_parts_[v].index];
     if (!variable) continue;
-    const sbp::LayoutRef& layout = whole_->variables[cut_.variables[v].index].value->layout;
-    if (variable->global ? layout_of(*variable) != layout : false) return false;
-    if (part_of(variable, cut_.variables[v].rank) != program_->variables()[v]) return false;
+    if (variable->global && layout_of(*variable) != whole_->variables[variable_parts_[v].index].value->layout)
+      return false;
+    if (variable_parts_[v].of(variable) != program_->variables()[v]) return false;
   }
   return true;
 }

@@ -60,6 +60,13 @@ class LogicalProgram {
     sbp::LayoutRef layout;   // null: a local tensor, the first of the parts
     std::vector<int> parts;  // in the order of the placement
   };
+  // What a leaf of the program is: a tensor of the logical graph, or of a global one a shard.
+  struct Part {
+    int index, shard;
+    const eager::Tensor& of(const eager::Tensor& tensor) const;
+  };
+  static std::vector<Part> parts_of(const std::vector<ir::Leaf>& leaves,
+                                    const std::vector<passes::PartOf>& cut);
   void find_results();
   void bind_parts(std::vector<eager::Bound>* bound);
   std::vector<device::Device> devices() const;
@@ -71,7 +78,8 @@ class LogicalProgram {
   std::unique_ptr<ir::Graph> whole_;  // null where nothing is global
   passes::ProcessGraph cut_;          // without its graph
   std::vector<Result> results_;
-  std::vector<passes::PartOf> bound_parts_;  // of arguments, in the order in which the program finds them
+  std::vector<Part> input_parts_, variable_parts_;
+  std::vector<Part> bound_parts_;  // of arguments, in the order in which the program finds them
   std::vector<bool> assigned_;
   int world_version_ = 0;
   std::unique_ptr<Program> program_;

@@ -17,8 +17,17 @@ SETTINGS = (
 ).split()
 
 
-@pytest.mark.parametrize("processes, mesh, plan", [(2, "2", "dp"), (3, "3", "tp"), (4, "2x2", "dp,tp")])
-def test_losses_are_those_of_one_device(tmp_path, processes, mesh, plan):
+@pytest.mark.parametrize(
+    "processes, options",
+    [
+        (2, "--mesh 2 --plan dp"),
+        (3, "--mesh 3 --plan tp"),
+        (4, "--mesh 2x2 --plan dp,tp"),
+        (2, "--mesh 2 --plan tp --graph"),
+        (4, "--mesh 2x2 --plan dp,tp --graph"),
+    ],
+)
+def test_losses_are_those_of_one_device(tmp_path, processes, options):
     book = tmp_path / "book.txt"
     book.write_text("the quick brown fox jumps over the lazy dog, and " * 400)
     script = ROOT / "examples/train_gpt.py"
@@ -33,5 +42,5 @@ def test_losses_are_those_of_one_device(tmp_path, processes, mesh, plan):
         return json.loads((out / "checkpoint/index.json").read_text())["tree"]["losses"]
 
     one = losses([sys.executable, os.fspath(script)])
-    several = losses(launch_command(script, processes), "--mesh", mesh, "--plan", plan)
+    several = losses(launch_command(script, processes), *options.split())
     np.testing.assert_allclose(several, one, rtol=2e-5)

@@ -1,0 +1,97 @@
+"""Compiled functions of global tensors in several processes."""
+
+import subprocess
+
+from launching import launch_command, program_environment
+
+STEPS = """
+from thalweg import nn
+from thalweg.nn import functional as F
+S, B = tw.sbp.split, tw.sbp.broadcast
+where = tw.placement.all("cpu")
+
+def losses(compile, how, data):
+    tw.manual_seed(1)
+    model = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 6))
+    x, y = tw.randn(12, 5), tw.randn(12, 6)
+    if how is not None:
+        for name, param in list(model.named_parameters()):
+            whole = param.detach().to_global(where, B)
+            setattr(model[int(name[0])], name[2:], nn.Parameter(whole.to_global(sbp=how)))
+    optimizer = tw.optim.AdamW(model.parameters(), lr=0.01)
+
+    def step(x, y):
+        if how is not None:  # a whole that every process has
+            x, y = (t.to_global(where, B).to_global(sbp=data) for t in (x, y))
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        return loss.detach()
+
+    step = compile(step)
+    return [round(step(x, y).item(), 5) for _ in range(4)]
+
+alone = losses(lambda f: f, None, None)
+"""
+
+
+def test_steps_learn_what_one_device_learns(ranks):
+    outcome = ranks(2, STEPS + "print(*(losses(tw.jit, *p) == alone for p in [(B, S(0)), (S(0), B), (S(0), S(0))]))")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("True True True") == 2, outcome.out
+
+
+SEVERAL = """
+import thalweg as tw
+tw.env.init(devices_per_process=2)
+S, B = tw.sbp.split, tw.sbp.broadcast
+where = tw.placement("cpu", [[0, 2], [1, 3]])
+
+def weights(compile, **lies):
+    tw.manual_seed(0)
+    w, x = tw.randn(6, 4, **lies).requires_grad_(), tw.randn(8, 6, **lies)
+    optimizer = tw.optim.Adam([w])
+
+    def step(x):
+        optimizer.zero_grad()
+        (x @ w).tanh().square().sum().backward()
+        optimizer.step()
+
+    step = compile(step)
+    for _ in range(4):
+        step(x)
+    return w.detach().numpy()
+
+difference = weights(tw.jit, placement=where, sbp=[S(0), S(1)]) - weights(lambda f: f)
+print("largest", abs(difference).max() < 1e-6)
+"""
+
+
+def test_processes_with_several_ranks_each(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(SEVERAL, encoding="utf-8")
+    done = subprocess.run(
+        launch_command(script, 2), capture_output=True, text=True, timeout=120, env=program_environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("largest True") == 2, done.stdout
+
+
+def test_results_are_differentiated_outside(ranks):
+    code = """
+    S, B = tw.sbp.split, tw.sbp.broadcast
+    where = tw.placement.all("cpu")
+    w = tw.ones(4, 3, placement=where, sbp=S(0)).requires_grad_()
+    x = tw.arange(8.0, placement=where, sbp=B).view(2, 4)
+    loss = tw.jit(lambda x: (x @ w).square().sum())(x)
+    loss.backward()
+    grad = w.grad.numpy()
+    w.grad = None
+    (x @ w).square().sum().backward()
+    print(bool((grad == w.grad.numpy()).all()), w.grad.sbp)
+    """
+    outcome = ranks(2, code)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("True (sbp.split(0),)") == 2, outcome.out
