@@ -12,44 +12,61 @@ namespace {
 
 using ir::Value;
 
+// Results of a node that are on no tape yet.
+std::vector<Tensor> result_tensors(Tracer& tracer, const ir::Node& node, size_t first, size_t count) {
+  std::vector<Tensor> tensors;
+  for (size_t i = first; i < first + count; i++) tensors.push_back(tracer.tensor_for(node.outputs[i]));
+  return tensors;
+}
+
 class CondNode final : public ControlNode {
  public:
-  // `made`: the results, and what is written to around it.
-  CondNode(Tracer& tracer, ir::Node& node, RegionTape yes, RegionTape no, const std::vector<Tensor>& made)
-      : ControlNode(tracer, node), tapes_{std::move(yes), std::move(no)} {
-    for (const RegionTape& tape : tapes_)
-      for (const Edge& end : tape.ends)
-        if (!has_edge(edges, end)) edges.push_back(end);
+  // `made`: the results, and what is written to around it. `forward`: the node that this is the backward of.
+  CondNode(Tracer& tracer, ir::Node& node, RegionTape yes, RegionTape no, const std::vector<Tensor>& made,
+           Ref<ControlNode> forward = nullptr)
+      : ControlNode(tracer, node, std::move(forward), yes.start->sequence),
+        tapes_{std::move(yes), std::move(no)} {
+    for (size_t branch = 0; branch < 2; branch++)
+      for (const Edge& end : tapes_[branch].ends) add_edge(branch, end);
     for (const Tensor& tensor : made) outputs.push_back({tensor->dtype, tensor->sizes});
+  }
+
+  // The node on the tape for a cond in a graph; its results get their history. Gradients flow where there is
+  // a root in a branch.
+  static void record(Tracer& tracer, ir::Node& node, RegionTape yes, RegionTape no,
+                     const std::vector<Tensor>& made, Ref<ControlNode> forward = nullptr) {
+    std::vector<char> flows;
+    for (size_t i = 0; i < made.size(); i++) flows.push_back(yes.roots[i].node || no.roots[i].node);
+    Ref<Node> history(new CondNode(tracer, node, std::move(yes), std::move(no), made, std::move(forward)));
+    for (size_t i = 0; i < made.size(); i++)
+      if (flows[i]) set_history(*made[i], history, static_cast<uint32_t>(i));
   }
 
   void backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) override {
     check_kept();
     Tracer& tracer = tracer_of_backward("cond");
-    TracedRegion traced[2];
-    std::vector<char> flows[2];
-    for (size_t i = 0; i < 2; i++) record(tracer, i, grads, &traced[i], &flows[i]);
+    grads.resize(outputs.size());
+    Branch branches[2];
+    for (size_t i = 0; i < 2; i++) record_branch(tracer, i, grads, &branches[i]);
     std::vector<size_t> found;  // edges that a gradient flows through, in either branch
-    std::vector<Value> values[2];
-    size_t next[2] = {0, 0};
-    for (size_t e = 0; e < edges.size(); e++) {
-      if (!flows[0][e] && !flows[1][e]) continue;
-      found.push_back(e);
-      const ir::Meta& meta = meta_of(edges[e]);
-      for (size_t i = 0; i < 2; i++)
-        values[i].push_back(flows[i][e] ? traced[i].results[next[i]++]
-                                        : append_zeros(*traced[i].graph, meta.dtype, meta.sizes));
-    }
+    for (size_t e = 0; e < edges.size(); e++)
+      if (branches[0].gradients[e] || branches[1].gradients[e]) found.push_back(e);
     if (found.empty()) return;
+    for (Branch& branch : branches) branch.keep(found, edges);
+
     Captures captures;
-    ForwardRegion yes(*node_, 0), no(*node_, 1);
-    for (size_t i = 0; i < 2; i++) traced[i].graph->outputs = values[i];
-    RegionCloser closers[] = {{*traced[0].graph, captures, &yes}, {*traced[1].graph, captures, &no}};
+    std::vector<ForwardRegion> yes = forward_regions(0), no = forward_regions(1);
+    RegionCloser closers[] = {{*branches[0].traced.graph, captures, yes},
+                              {*branches[1].traced.graph, captures, no}};
     for (RegionCloser& closer : closers) closer.close();
     for (RegionCloser& closer : closers) closer.add_captures();
-    ir::Node& node = append_cond(tracer, node_->inputs[0], captures, std::move(traced[0].graph),
-                                 std::move(traced[1].graph));
-    for (size_t i = 0; i < found.size(); i++) input_grads[found[i]] = tracer.tensor_for(node.outputs[i]);
+    ir::Node& node = append_cond(tracer, node_->inputs[0], captures, std::move(branches[0].traced.graph),
+                                 std::move(branches[1].traced.graph));
+    std::vector<Tensor> made = result_tensors(tracer, node, 0, found.size());
+    if (modes().grad_enabled)
+      record(tracer, node, std::move(*branches[0].tape), std::move(*branches[1].tape), made,
+             Ref<ControlNode>(this));
+    for (size_t i = 0; i < found.size(); i++) input_grads[found[i]] = made[i];
   }
   void release() override {
     node_ = nullptr;
@@ -58,30 +75,62 @@ class CondNode final : public ControlNode {
   std::string name() const override { return "CondBackward"; }
 
  private:
-  void record(Tracer& tracer, size_t branch, const std::vector<Tensor>& grads, TracedRegion* traced,
-              std::vector<char>* flows) {
+  // The backward of a branch.
+  struct Branch {
+    TracedRegion traced;
+    std::vector<Value> gradients;    // by edge; null where none flows
+    std::optional<RegionTape> tape;  // with a root for each gradient that flows
+
+    // Makes gradients of `found` the region's outputs, zeros where the other branch alone has one.
+    void keep(const std::vector<size_t>& found, std::span<const Edge> edges) {
+      std::vector<Edge> roots;
+      size_t next = 0;
+      for (size_t e : found) {
+        const ir::Meta& meta = meta_of(edges[e]);
+        traced.graph->outputs.push_back(gradients[e] ? gradients[e]
+                                                     : append_zeros(*traced.graph, meta.dtype, meta.sizes));
+        roots.push_back(gradients[e] ? tape->roots[next++] : Edge());
+      }
+      tape->roots = std::move(roots);
+    }
+  };
+
+  void record_branch(Tracer& tracer, size_t branch, const std::vector<Tensor>& grads, Branch* made) {
     const RegionTape& tape = tapes_[branch];
     RegionRecorder recorder(tracer, ir::region_names(*node_->def)[branch], tape.region);
-    std::vector<Edge> ends(edges.begin(), edges.end());
-    std::vector<Tensor> got = gradients_between(tape.roots, grads, ends, tape.first_sequence()), some;
-    for (const Tensor& grad : got) {
-      flows->push_back(static_cast<bool>(grad));
+    std::vector<Tensor> got = gradients_between(tape.roots, grads, ends_[branch], tape.first_sequence()),
+                        some;
+    for (const Tensor& grad : got)
       if (grad) some.push_back(grad);
-    }
     recorder.finish(std::move(some));
-    *traced = std::move(recorder.traced);
-    want_no_writes(*traced, "cond");
+    made->tape.emplace(recorder, std::vector<Tensor>());
+    made->traced = std::move(recorder.traced);
+    want_no_writes(made->traced, "cond");
+    size_t next = 0;
+    for (const Tensor& grad : got) made->gradients.push_back(grad ? made->traced.results[next++] : Value());
+  }
+
+  // `end`: of a branch's tape.
+  void add_edge(size_t branch, const Edge& end) {
+    Edge outer = outer_edge(branch, end);
+    size_t at = 0;
+    while (at < edges.size() && (edges[at].node != outer.node || edges[at].input_nr != outer.input_nr)) at++;
+    if (at == edges.size()) {
+      edges.push_back(std::move(outer));
+      for (auto& ends : ends_) ends.emplace_back();
+    }
+    ends_[branch][at] = end;
+  }
+
+  void add_inner_output(size_t branch, const Edge& edge) override {
+    outputs.push_back(meta_of(edge));
+    tapes_[branch].roots.push_back(edge);
+    tapes_[1 - branch].roots.emplace_back();
   }
 
   RegionTape tapes_[2];
+  std::vector<Edge> ends_[2];  // of the branches' tapes, by edge; null where a branch does not lead there
 };
-
-// Results of a node that are on no tape yet.
-std::vector<Tensor> result_tensors(Tracer& tracer, const ir::Node& node, size_t first, size_t count) {
-  std::vector<Tensor> tensors;
-  for (size_t i = first; i < first + count; i++) tensors.push_back(tracer.tensor_for(node.outputs[i]));
-  return tensors;
-}
 
 // What a branch leaves in the storages that either of them writes.
 void add_writes(Tracer& tracer, const TracedRegion& own, const std::vector<Ref<Storage>>& storages) {
@@ -125,12 +174,7 @@ std::vector<Tensor> finish_cond(Tracer& tracer, const Tensor& pred, RegionRecord
   if (!modes().grad_enabled || (yes_tape.ends.empty() && no_tape.ends.empty())) return results;
   std::vector<Tensor> made = results;
   made.insert(made.end(), written.begin(), written.end());
-  std::vector<char> differentiable;
-  for (size_t i = 0; i < made.size(); i++)
-    differentiable.push_back(yes_tape.roots[i].node || no_tape.roots[i].node);
-  Ref<Node> history(new CondNode(tracer, node, std::move(yes_tape), std::move(no_tape), made));
-  for (size_t i = 0; i < made.size(); i++)
-    if (differentiable[i]) set_history(*made[i], history, static_cast<uint32_t>(i));
+  CondNode::record(tracer, node, std::move(yes_tape), std::move(no_tape), made);
   return results;
 }
 

@@ -24,7 +24,7 @@ void RegionStart::add(TensorImpl& input, bool wanted) {
 
 RegionRecorder::RegionRecorder(Tracer& tracer, const std::string& name, uint64_t differentiates)
     : start(make_ref<RegionStart>()), tracer_(tracer) {
-  tracer.begin_region(name, differentiates);
+  tracer.begin_region(name, start->sequence, differentiates);
 }
 
 void RegionRecorder::drop() {
@@ -100,16 +100,6 @@ void RegionTape::visit(const Edge& root, std::unordered_set<Node*>& seen) {
   }
 }
 
-namespace {
-
-int64_t next_region_draw(Graph& graph, std::initializer_list<const Graph*> regions) {
-  for (const Graph* region : regions)
-    if (ir::draws_numbers(*region)) return graph.draws++;
-  return -1;
-}
-
-}  // namespace
-
 ir::Node& append_cond(Tracer& tracer, const Value& pred, const Captures& captures, std::unique_ptr<Graph> yes,
                       std::unique_ptr<Graph> no) {
   static const ir::OpDef& def = ir::registry().get("cond");
@@ -117,14 +107,12 @@ ir::Node& append_cond(Tracer& tracer, const Value& pred, const Captures& capture
   inputs.append(captures.values.begin(), captures.values.end());
   const int starts[] = {0, 1, static_cast<int>(inputs.size())};
   Graph& graph = tracer.innermost();
-  int64_t draw = next_region_draw(graph, {yes.get(), no.get()});
-  tracer.draws_in_regions |= draw >= 0;
   std::vector<std::unique_ptr<Graph>> regions;
   regions.push_back(std::move(yes));
   regions.push_back(std::move(no));
   ir::Node& node =
       graph.append(def, {inputs.data(), inputs.size()}, starts, def.defaults(), std::move(regions));
-  node.region_draw = draw;
+  tracer.take_draws(node);
   return node;
 }
 
@@ -139,21 +127,18 @@ ir::Node& append_loop(Tracer& tracer, const LoopInputs& loop, const Captures& ca
   ir::AttrBox attrs(def.attr_type, def.defaults());
   ir::write_attr(def.schema.params[5].field, attrs.get(), loop.length, "loop", "length");
   ir::write_attr(def.schema.params[6].field, attrs.get(), loop.reverse, "loop", "reverse");
+  ir::write_attr(def.schema.params[7].field, attrs.get(), loop.parts, "loop", "parts");
   Graph& graph = tracer.innermost();
-  int64_t draw = next_region_draw(graph, {body.get()});
-  tracer.draws_in_regions |= draw >= 0;
   std::vector<std::unique_ptr<Graph>> regions;
   regions.push_back(std::move(body));
   ir::Node& node = graph.append(def, {inputs.data(), inputs.size()}, {starts.data(), starts.size()},
                                 attrs.get(), std::move(regions));
-  node.region_draw = draw;
+  tracer.take_draws(node);
   return node;
 }
 
 Tracer& tracer_of_backward(const char* op) {
   TW_CHECK(modes().tracer, kRuntime, op, ": its backward belongs to the trace that it was recorded in");
-  TW_CHECK(!modes().grad_enabled, kNotImplemented, op,
-           ": in a traced function its backward cannot be differentiated again (create_graph=True)");
   return *modes().tracer;
 }
 
@@ -162,13 +147,40 @@ void want_no_writes(const TracedRegion& traced, const char* op) {
            ": its backward writes to a tensor of the outside, which a traced function cannot do");
 }
 
-ControlNode::ControlNode(Tracer& tracer, ir::Node& node) : node_(&node) { tracer.remember_place(sequence); }
+ControlNode::ControlNode(Tracer& tracer, ir::Node& node, Ref<ControlNode> forward, uint64_t first_sequence)
+    : node_(&node), forward_(std::move(forward)), first_sequence_(first_sequence) {
+  tracer.remember_place(sequence);
+}
+
+bool ControlNode::holds(const Edge& edge) const {
+  return edge.node->sequence >= first_sequence_ && edge.node->sequence < sequence;
+}
+
+Edge ControlNode::outer_edge(size_t region, const Edge& end) {
+  if (!holds(end)) return forward_ ? forward_->outer_edge(region, end) : end;
+  for (size_t i = 0; i < inner_edges_.size(); i++) {
+    const auto& [known, edge] = inner_edges_[i];
+    if (known == region && edge.node == end.node && edge.input_nr == end.input_nr)
+      return {Ref<Node>(this), inner_outputs_[i]};
+  }
+  inner_edges_.emplace_back(region, end);
+  inner_outputs_.push_back(static_cast<uint32_t>(outputs.size()));
+  add_inner_output(region, end);
+  return {Ref<Node>(this), inner_outputs_.back()};
+}
 
 void ControlNode::check_kept() const {
   TW_CHECK(
       node_, kRuntime, name(),
       ": backward has already run through this graph; pass retain_graph=True to the first backward to run "
       "it again");
+  if (forward_) forward_->check_kept();
+}
+
+std::vector<ForwardRegion> ControlNode::forward_regions(size_t region) const {
+  std::vector<ForwardRegion> regions;
+  for (const ControlNode* at = this; at; at = at->forward_.get()) regions.emplace_back(*at->node_, region);
+  return regions;
 }
 
 }  // namespace tw::eager

@@ -37,6 +37,8 @@ class RegionRecorder {
   Tensor add_input(DType dtype, const Dims& sizes, bool on_tape = false);
   // Of a loop's body, after the inputs: this tensor of the outside is written in it, with a gradient.
   void carry_history(const Tensor& base);
+  // Before finish(): as Tracer::changed_grads.
+  std::vector<std::pair<Tensor, Tensor>> changed_grads() const { return tracer_.changed_grads(); }
   // Returns the tensors of the outside that it has written to with a gradient, other than those.
   std::vector<Tensor> finish(std::vector<Tensor> results);
   // As if it had not begun; nothing after finish().
@@ -69,6 +71,7 @@ struct LoopParts {
   std::vector<Tensor> carried, slices;
   int64_t length = -1;
   bool reverse = false;
+  bool parts = false;  // of a batch; see ir/control.h
 };
 std::vector<Tensor> finish_loop(Tracer& tracer, const LoopParts& parts, RegionRecorder& body);
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "device/backend.h"
+#include "eager/batch_part.h"
 #include "eager/evaluator.h"
 #include "eager/generator.h"
 #include "eager/global_dispatch.h"
@@ -121,8 +122,16 @@ void fill_random_key(const ir::OpDef& def, void* attrs) {
   if (def.random_key_offset < 0) return;
   auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs) + def.random_key_offset);
   if (key->draw != PhiloxKey::kUnset) return;
-  Tracer* tracer = modes().tracer;
-  *key = tracer ? tracer->next_draw() : default_generator().next_draw();
+  *key = draw_key(default_generator());
+}
+
+void place_in_batch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+                    void* attrs) {
+  BatchPart* batch = BatchPart::current();
+  if (def.random_key_offset < 0 || !batch) return;
+  ir::InferContext context;
+  infer(def, inputs, starts, attrs, context);
+  if (!context.outputs.empty()) batch->place(def, attrs, context.outputs[0].sizes);
 }
 
 ir::Value number_operand(const Scalar& value) {
@@ -200,6 +209,7 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   if (def.input_dtype_offset >= 0 && cast_to_attribute(def, inputs, attrs, &converted))
     inputs = {converted.data(), converted.size()};
   fill_random_key(def, attrs);
+  place_in_batch(def, inputs, starts, attrs);
   sbp::LayoutRef traced;  // how the results of a recorded op on global tensors lie
   if (globals_exist()) [[unlikely]]
     if (is_global_call(inputs)) {

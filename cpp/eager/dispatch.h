@@ -28,6 +28,9 @@ ir::Value number_operand(const Scalar& value);
 void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
            const void* attrs, ir::InferContext& context);
 void fill_random_key(const ir::OpDef& def, void* attrs);
+// While parts of a batch are run: says in a random op's attributes which part it draws.
+void place_in_batch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+                    void* attrs);
 // Of ops that write inputs: which ones, whether they may be written, and what follows once they are.
 bool is_mutated(const ir::OpDef& def, int input, std::span<const int> starts);
 void check_mutated(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts);

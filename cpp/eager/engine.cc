@@ -244,7 +244,8 @@ void Run::visit(Entry& entry) {
   std::vector<Tensor> input_grads(node->edges.size());
   if (!add_to_part(*node, grads)) run_node(*node, grads, input_grads);
   if (node->hooks) node->hooks->after(input_grads, kept);
-  if (!options_.retain_graph) node->release();
+  bool stays = options_.retain_graph || (modes().tracer && modes().tracer->is_around_region(node->sequence));
+  if (!stays) node->release();
   for (size_t i = 0; i < input_grads.size(); i++) send(node->edges[i], std::move(input_grads[i]));
 }
 
@@ -311,8 +312,7 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
 std::vector<Tensor> gradients_between(const std::vector<Edge>& roots, const std::vector<Tensor>& grads,
                                       const std::vector<Edge>& ends, uint64_t first_sequence) {
   std::lock_guard lock(g_engine);
-  GradModeGuard mode(false);
-  Run run({.retain_graph = true, .accumulate = false}, first_sequence);
+  Run run({.retain_graph = true, .create_graph = modes().grad_enabled, .accumulate = false}, first_sequence);
   run.capture(ends, roots);
   for (size_t i = 0; i < roots.size(); i++) run.send(roots[i], grads[i]);
   run.execute();

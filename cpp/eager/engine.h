@@ -26,7 +26,8 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
 double set_gradient_scale(double scale);
 
 // Gradients at `ends` of what `roots` lead to, weighed by `grads` (null: nothing flows in). Nodes with a
-// lower number than `first_sequence`, leaves among them, are not run: the ends lie there. Keeps the tape.
+// lower number than `first_sequence`, leaves among them, are not run: the ends lie there. Keeps the tape;
+// with gradients enabled, what it does is on the tape too.
 std::vector<Tensor> gradients_between(const std::vector<Edge>& roots, const std::vector<Tensor>& grads,
                                       const std::vector<Edge>& ends, uint64_t first_sequence);
 

@@ -57,6 +57,7 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
   ir::InferContext context;
   if (direct) {
     fill_random_key(def, attrs);
+    place_in_batch(def, {inputs.data(), inputs.size()}, starts, attrs);
     infer(def, {inputs.data(), inputs.size()}, starts, attrs, context);
     direct = context.outputs.size() == 1 && context.outputs[0].dtype == self.dtype;
   }

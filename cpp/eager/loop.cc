@@ -15,24 +15,46 @@ namespace {
 using ir::Graph;
 using ir::Value;
 
+// Outputs of a loop on the tape: what it carries, what it stacks, tensors of the outside that it writes with
+// a gradient, and values of single iterations that a backward of it has read to be differentiated again.
 class LoopNode final : public ControlNode {
  public:
-  // `trips`: the output of the node that counts iterations; -1 where it runs its length.
-  // `written`: tensors of the outside whose gradient goes through the loop; outputs behind the results.
+  // `trips`: how often it ran; null where it runs its length. `written`: the tensors of the outside.
+  // `forward`: the node that this is the backward of.
   LoopNode(Tracer& tracer, ir::Node& node, RegionTape tape, const LoopParts& parts,
-           const std::vector<Tensor>& written, std::vector<char> on_tape, int trips)
-      : ControlNode(tracer, node),
+           const std::vector<Tensor>& written, std::vector<char> on_tape, Value trips,
+           Ref<ControlNode> forward = nullptr)
+      : ControlNode(tracer, node, std::move(forward), tape.start->sequence),
         tape_(std::move(tape)),
         carried_(parts.carried.size()),
         slices_(parts.slices.size()),
         written_(written.size()),
         skipped_(parts.pred ? 1 : 0),
         on_tape_(std::move(on_tape)),
-        trips_(trips) {
+        trips_(std::move(trips)) {
     for (const std::vector<Tensor>* tensors : {&parts.carried, &parts.slices, &written})
       for (const Tensor& tensor : *tensors)
         edges.push_back(is_differentiable(tensor->dtype) ? gradient_edge(*tensor) : Edge());
-    for (const Edge& end : tape_.ends) edges.push_back(end);
+    for (const Edge& end : tape_.ends) {
+      const Edge outer = outer_edge(0, end);
+      bool inner = outer.node != end.node || outer.input_nr != end.input_nr;
+      (inner ? inner_ends_ : outer_ends_).push_back(end);
+    }
+    for (const std::vector<Edge>* ends : {&outer_ends_, &inner_ends_})
+      for (const Edge& end : *ends) edges.push_back(outer_edge(0, end));
+  }
+
+  // Puts it on the tape: `results` are its carried and stacked outputs.
+  static void record(Ref<LoopNode> node, const std::vector<Tensor>& results,
+                     const std::vector<Tensor>& written) {
+    for (const Tensor& result : results) node->outputs.push_back({result->dtype, result->sizes});
+    for (const Tensor& base : written) node->outputs.push_back({base->dtype, base->sizes});
+    for (size_t i = 0; i < results.size(); i++)
+      if (i < node->carried_ ? node->on_tape_[i] != 0 : static_cast<bool>(node->root_of(i).node))
+        set_history(*results[i], Ref<Node>(node), static_cast<uint32_t>(i));
+    for (size_t i = 0; i < written.size(); i++)
+      set_history(*written[i], Ref<Node>(node), static_cast<uint32_t>(results.size() + i));
+    node->stacked_ = results.size() - node->carried_;
   }
 
   void backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) override {
@@ -43,26 +65,37 @@ class LoopNode final : public ControlNode {
              "while_loop: its backward needs max_iterations (of a `while`, with tw.jit.max_iterations(n)): "
              "what each iteration leaves for it is kept in memory "
              "that is planned before the first");
-    LoopInputs loop{nullptr,       trips_ < 0 ? Value() : Value(node_->outputs[trips_]), {}, {}, shape.length,
-                    !shape.reverse};
+    grads.resize(outputs.size());
     RegionRecorder body(tracer, "body", tape_.region);
-    record(body, grads);
+    record_body(body, grads);
     want_no_writes(body.traced, "loop");
+    LoopParts parts{nullptr, {}, {}, shape.length, !shape.reverse};
     for (const Input& input : inputs_of(grads)) {
-      Value value = input.given ? tracer.value_of(*input.given)
-                                : append_zeros(tracer.innermost(), input.meta.dtype, input.meta.sizes);
-      (input.is_slice ? loop.slices : loop.carried).push_back(std::move(value));
+      Tensor first = input.given;
+      if (!first)
+        first = tracer.tensor_for(append_zeros(tracer.innermost(), input.meta.dtype, input.meta.sizes));
+      (input.is_slice ? parts.slices : parts.carried).push_back(std::move(first));
     }
+    LoopInputs loop{nullptr, trips_, {}, {}, parts.length, parts.reverse};
+    for (const Tensor& tensor : parts.carried) loop.carried.push_back(tracer.value_of(*tensor));
+    for (const Tensor& tensor : parts.slices) loop.slices.push_back(tracer.value_of(*tensor));
     Captures captures;
-    ForwardRegion forward(*node_, 0);
+    std::vector<ForwardRegion> forward = forward_regions(0);
     body.traced.graph->outputs.assign(body.traced.results.begin(), body.traced.results.end());
-    RegionCloser closer(*body.traced.graph, captures, &forward);
+    RegionCloser closer(*body.traced.graph, captures, forward);
     closer.close();
     closer.add_captures();
     loop.slices.insert(loop.slices.end(), closer.slices().begin(), closer.slices().end());
     ir::Node& node = append_loop(tracer, loop, captures, std::move(body.traced.graph));
-    for (size_t i = 0; i < targets_.size(); i++)
-      input_grads[targets_[i]] = tracer.tensor_for(node.outputs[i]);
+    std::vector<Tensor> made;
+    for (size_t i = 0; i < targets_.size(); i++) {
+      made.push_back(tracer.tensor_for(node.outputs[i]));
+      input_grads[targets_[i]] = made.back();
+    }
+    if (!modes().grad_enabled) return;
+    Ref<LoopNode> history(new LoopNode(tracer, node, RegionTape(body, {}), parts, {}, body.on_tape, trips_,
+                                       Ref<ControlNode>(this)));
+    record(history, made, {});
   }
   void release() override {
     node_ = nullptr;
@@ -78,9 +111,15 @@ class LoopNode final : public ControlNode {
     bool is_slice = false;
   };
 
-  size_t stacked() const { return outputs.size() - carried_ - written_; }
-  bool gets_part(size_t stacked, const std::vector<Tensor>& grads) const {
-    return grads[carried_ + stacked] && tape_.roots[skipped_ + carried_ + stacked].node;
+  const Edge& root_of(size_t output) const { return tape_.roots[skipped_ + output]; }
+  // The outputs that hold a part for each iteration, and get a gradient.
+  std::vector<size_t> part_outputs(const std::vector<Tensor>& grads) const {
+    std::vector<size_t> found;
+    for (size_t i = carried_; i < outputs.size(); i++) {
+      bool carries = i >= carried_ + stacked_ && i < carried_ + stacked_ + written_;
+      if (!carries && grads[i] && root_of(i).node) found.push_back(i);
+    }
+    return found;
   }
   // The outputs that the loop carries, with their place among the inputs of its body.
   std::vector<std::pair<size_t, size_t>> carried_outputs() const {
@@ -88,28 +127,27 @@ class LoopNode final : public ControlNode {
     for (size_t i = 0; i < carried_; i++)
       if (on_tape_[i]) places.emplace_back(i, i);
     for (size_t i = 0; i < written_; i++)
-      places.emplace_back(carried_ + stacked() + i, carried_ + slices_ + i);
+      places.emplace_back(carried_ + stacked_ + i, carried_ + slices_ + i);
     return places;
   }
 
   std::vector<Input> inputs_of(const std::vector<Tensor>& grads) const {
     std::vector<Input> inputs;
     for (const auto& [output, place] : carried_outputs()) inputs.push_back({outputs[output], grads[output]});
-    for (const Edge& end : tape_.ends) inputs.push_back({meta_of(end), nullptr});
-    for (size_t i = 0; i < stacked(); i++) {
-      if (!gets_part(i, grads)) continue;
-      ir::Meta meta = outputs[carried_ + i];
+    for (const Edge& end : outer_ends_) inputs.push_back({meta_of(end), nullptr});
+    for (size_t output : part_outputs(grads)) {
+      ir::Meta meta = outputs[output];
       meta.sizes = Dims(meta.sizes.begin() + 1, meta.sizes.end());
-      inputs.push_back({meta, grads[carried_ + i], true});
+      inputs.push_back({meta, grads[output], true});
     }
     return inputs;
   }
 
   // One iteration backward. Its results are those of targets_, in order: carried gradients, sums, parts.
-  void record(RegionRecorder& body, const std::vector<Tensor>& grads) {
+  void record_body(RegionRecorder& body, const std::vector<Tensor>& grads) {
     std::vector<Tensor> given, seeds(tape_.roots.size());
     for (const Input& input : inputs_of(grads))
-      given.push_back(body.add_input(input.meta.dtype, input.meta.sizes));
+      given.push_back(body.add_input(input.meta.dtype, input.meta.sizes, true));
     std::vector<Edge> ends;
     targets_.clear();
     size_t next = 0;
@@ -117,18 +155,18 @@ class LoopNode final : public ControlNode {
       seeds[skipped_ + output] = given[next++];
       add_target(place, {Ref<Node>(tape_.start), static_cast<uint32_t>(place)}, &ends);
     }
-    const size_t first_sum = next;
-    for (size_t i = 0; i < tape_.ends.size(); i++, next++)
-      add_target(carried_ + slices_ + written_ + i, tape_.ends[i], &ends);
-    for (size_t i = 0; i < stacked(); i++)
-      if (gets_part(i, grads)) seeds[skipped_ + carried_ + i] = given[next++];
+    const size_t first_sum = next, first_end = carried_ + slices_ + written_;
+    for (size_t i = 0; i < outer_ends_.size(); i++, next++) add_target(first_end + i, outer_ends_[i], &ends);
+    for (size_t output : part_outputs(grads)) seeds[skipped_ + output] = given[next++];
     for (size_t i = carried_; i < carried_ + slices_; i++)
       if (edges[i].node && on_tape_[i])
         add_target(i, {Ref<Node>(tape_.start), static_cast<uint32_t>(i)}, &ends);
+    for (size_t i = 0; i < inner_ends_.size(); i++)
+      add_target(first_end + outer_ends_.size() + i, inner_ends_[i], &ends);
 
     std::vector<Tensor> got = gradients_between(tape_.roots, seeds, ends, tape_.first_sequence());
     for (size_t i = 0; i < got.size(); i++) {
-      if (i >= first_sum && i < first_sum + tape_.ends.size()) {
+      if (i >= first_sum && i < first_sum + outer_ends_.size()) {
         got[i] = got[i] ? as_tensor(Value(given[i]) + Value(got[i])) : given[i];
       } else if (!got[i]) {
         const ir::Meta& meta = meta_of(ends[i]);
@@ -143,10 +181,20 @@ class LoopNode final : public ControlNode {
     ends->push_back(std::move(edge));
   }
 
+  void add_inner_output(size_t, const Edge& edge) override {
+    ir::Meta meta = meta_of(edge);
+    meta.sizes.insert(meta.sizes.begin(), ir::loop_shape(*node_).length);
+    outputs.push_back(std::move(meta));
+    tape_.roots.push_back(edge);
+  }
+
   RegionTape tape_;
-  size_t carried_, slices_, written_, skipped_;
+  size_t carried_, slices_, written_, skipped_, stacked_ = 0;
   std::vector<char> on_tape_;  // by input of the body
-  int trips_;
+  Value trips_;
+  std::vector<Edge> outer_ends_;  // of the tape; their gradients are summed over the iterations
+  std::vector<Edge>
+      inner_ends_;  // in regions that this one is the backward of: a gradient from each iteration
   std::vector<size_t> targets_;  // inputs of this node, by result of the backward's body
 };
 
@@ -175,6 +223,7 @@ class LoopBody {
     for (const Tensor& tensor : parts.slices) loop.slices.push_back(tracer.value_of(*tensor));
     loop.length = parts.length;
     loop.reverse = parts.reverse;
+    loop.parts = parts.parts;
   }
 
   // Returns the input of the body that stands for it.
@@ -232,20 +281,9 @@ std::vector<Tensor> finish_loop(Tracer& tracer, const LoopParts& parts, RegionRe
   for (size_t i = 0; i < body.traced.writes.size(); i++)
     tracer.write_whole(body.traced.writes[i].storage, node.outputs[carried + i]);
   if (!on_tape) return results;
-  size_t skipped = parts.pred ? 1 : 0;
-  std::vector<char> stacked_root;
-  for (size_t i = skipped + carried; i < body.results.size(); i++)
-    stacked_root.push_back(static_cast<bool>(tape.roots[i].node));
-  Ref<LoopNode> history(new LoopNode(tracer, node, std::move(tape), parts, written, body.on_tape, trips));
-  for (size_t i = 0; i < results.size(); i++) {
-    history->outputs.push_back({results[i]->dtype, results[i]->sizes});
-    bool flows = i < carried ? body.on_tape[i] != 0 : stacked_root[i - carried] != 0;
-    if (flows) set_history(*results[i], Ref<Node>(history), static_cast<uint32_t>(i));
-  }
-  for (const Tensor& base : written) {
-    history->outputs.push_back({base->dtype, base->sizes});
-    set_history(*base, Ref<Node>(history), static_cast<uint32_t>(history->outputs.size()) - 1);
-  }
+  Ref<LoopNode> history(new LoopNode(tracer, node, std::move(tape), parts, written, body.on_tape,
+                                     trips < 0 ? Value() : Value(node.outputs[trips])));
+  LoopNode::record(history, results, written);
   return results;
 }
 

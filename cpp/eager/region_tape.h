@@ -40,23 +40,43 @@ struct LoopInputs {
   ir::Value pred, trips;  // null for none
   std::vector<ir::Value> carried, slices;
   int64_t length;
-  bool reverse;
+  bool reverse, parts = false;
 };
 ir::Node& append_loop(Tracer& tracer, const LoopInputs& loop, const Captures& captures,
                       std::unique_ptr<ir::Graph> body);
 
-// The tracer that the backward of `op` is recorded with. Throws where there is none, or on create_graph.
+// The tracer that the backward of `op` is recorded with. Throws where there is none.
 Tracer& tracer_of_backward(const char* op);
 void want_no_writes(const TracedRegion& traced, const char* op);
 
-// The tape's node of a cond or a loop.
+// The tape's node of a cond or a loop. One that is recorded while the backward of another runs, to be
+// differentiated again, reads what the regions of that one made: the gradients that this leads to arrive at
+// that one, at outputs which it gets for them.
 class ControlNode : public Node {
  public:
-  ControlNode(Tracer& tracer, ir::Node& node);
+  // `forward`: the one that it is the backward of, or null. Its tapes begin behind `first_sequence`.
+  ControlNode(Tracer& tracer, ir::Node& node, Ref<ControlNode> forward, uint64_t first_sequence);
+
+  // The place of a gradient on the outside: where `end` belongs to the tape of region `region` of this node,
+  // or of those that it differentiates, an output of that one.
+  Edge outer_edge(size_t region, const Edge& end);
 
  protected:
+  bool holds(const Edge& edge) const;
+  // A new output, of a value of region `region`.
+  virtual void add_inner_output(size_t region, const Edge& edge) = 0;
+  // Throws kRuntime where it has been released, or what it reads has.
   void check_kept() const;
+  // Region `region` of this node, then of those that it differentiates.
+  std::vector<ForwardRegion> forward_regions(size_t region) const;
+
   ir::Node* node_;  // null once it has been released
+  Ref<ControlNode> forward_;
+
+ private:
+  uint64_t first_sequence_;
+  std::vector<std::pair<size_t, Edge>> inner_edges_;  // (region, edge in it), by inner output
+  std::vector<uint32_t> inner_outputs_;
 };
 
 }  // namespace tw::eager

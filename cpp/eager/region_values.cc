@@ -94,7 +94,7 @@ Value ForwardRegion::kept(const Value& value) {
   return output;
 }
 
-RegionCloser::RegionCloser(Graph& graph, Captures& captures, ForwardRegion* forward)
+RegionCloser::RegionCloser(Graph& graph, Captures& captures, std::span<ForwardRegion> forward)
     : graph_(graph), captures_(captures), forward_(forward) {
   for (const ir::Leaf& leaf : graph.inputs) own_.insert(leaf.value.get());
   for (const auto& node : graph.nodes)
@@ -131,14 +131,19 @@ Value RegionCloser::inside(const Value& value) {
 }
 
 Value RegionCloser::make(const Value& value) {
-  if (!forward_ || !forward_->holds(value)) return capture(value);
-  if (forward_->is_input(value)) {
-    if (Value operand = forward_->operand_of(value)) return inside(operand);
-    if (Value whole = forward_->whole_of(value)) return slice(whole);
-  } else if (forward_->is_cheap(value)) {
+  for (ForwardRegion& forward : forward_)
+    if (forward.holds(value)) return made_in(forward, value);
+  return capture(value);
+}
+
+Value RegionCloser::made_in(ForwardRegion& forward, const Value& value) {
+  if (forward.is_input(value)) {
+    if (Value operand = forward.operand_of(value)) return inside(operand);
+    if (Value whole = forward.whole_of(value)) return slice(whole);
+  } else if (forward.is_cheap(value)) {
     return again(value);
   }
-  Value kept = forward_->kept(value);
+  Value kept = forward.kept(value);
   return kept->sizes == value->sizes ? inside(kept) : slice(kept);
 }
 

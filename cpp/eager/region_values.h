@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -50,8 +51,8 @@ class ForwardRegion {
 // Closes one region: afterwards its inputs are those that it had, then `slices()`, then the captures.
 class RegionCloser {
  public:
-  // `forward`: the region that this one is the backward of; null for none.
-  RegionCloser(ir::Graph& graph, Captures& captures, ForwardRegion* forward = nullptr);
+  // `forward`: the regions that this one is the backward of, the nearest first.
+  RegionCloser(ir::Graph& graph, Captures& captures, std::span<ForwardRegion> forward = {});
   // Puts `input`, an input of the region, in the place of a value of the outside.
   void stand_for(const ir::Value& value, const ir::Value& input) { known_[value.get()] = input; }
   void close();
@@ -62,13 +63,14 @@ class RegionCloser {
  private:
   ir::Value inside(const ir::Value& value);
   ir::Value make(const ir::Value& value);
+  ir::Value made_in(ForwardRegion& forward, const ir::Value& value);
   ir::Value again(const ir::Value& value);
   ir::Value capture(const ir::Value& value);
   ir::Value slice(const ir::Value& whole);
 
   ir::Graph& graph_;
   Captures& captures_;
-  ForwardRegion* forward_;
+  std::span<ForwardRegion> forward_;
   std::unordered_set<const ir::ValueImpl*> own_;
   std::unordered_map<const ir::ValueImpl*, ir::Value> known_;
   std::vector<ir::Value> slices_;

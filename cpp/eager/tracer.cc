@@ -175,10 +175,27 @@ Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
 void Tracer::filled_by_host(const Ref<Storage>& storage) { host_filled_[storage.get()] = storage; }
 
 PhiloxKey Tracer::next_draw(Generator& generator) {
-  if (!generator_) generator_ = Ref<Generator>(&generator);
-  TW_CHECK(generator_.get() == &generator, kNotImplemented,
-           "a traced function: random numbers of one generator are wanted, got a second one");
+  auto known = std::find_if(generators_.begin(), generators_.end(),
+                            [&](const Ref<Generator>& other) { return other.get() == &generator; });
+  const auto number = static_cast<int>(known - generators_.begin());
+  if (known == generators_.end()) generators_.push_back(Ref<Generator>(&generator));
+  check_generators();
+  note_draw(number);
   return {0, static_cast<uint64_t>(at_->draws++)};
+}
+
+void Tracer::check_generators() const {
+  TW_CHECK(generators_.size() < 2 || !draws_in_regions, kNotImplemented,
+           "a traced function: a branch or a loop body draws random numbers, how many is known only when it "
+           "has run; "
+           "so all have to come from one generator, got a second one");
+}
+
+// What is drawn again has its number.
+void Tracer::note_draw(int generator) {
+  std::vector<int>& drawn = drawn_from_[at_];
+  drawn.resize(std::max<size_t>(drawn.size(), static_cast<size_t>(at_->draws) + 1));
+  drawn[at_->draws] = generator;
 }
 
 SymbolicMemory& Tracer::memory_of(TensorImpl& tensor) {
@@ -347,40 +364,42 @@ void Tracer::touch_grad(TensorImpl& leaf, bool read) {
   if (fresh) grads_.push_back({Tensor(&leaf), leaf.grad, read, nullptr});
 }
 
-void Tracer::begin_again(int64_t first_draw) {
+void Tracer::begin_again(uint64_t first_region, int64_t first_draw) {
+  TW_CHECK(first_region == region(), kNotImplemented,
+           "checkpoint: what was computed in a branch or a loop body of a traced function is computed again "
+           "only if "
+           "its backward runs there too; put the checkpoint around the control flow, or leave it out");
   TW_CHECK(
-      !in_region(), kNotImplemented,
-      "checkpoint: inside of a branch or a loop body of a traced function nothing is computed again; put the "
-      "checkpoint around the control flow, or leave it out");
-  TW_CHECK(
-      !draws_in_regions || graph_->draws == first_draw, kNotImplemented,
+      !draws_in_regions || at_->draws == first_draw, kNotImplemented,
       "checkpoint: a branch or a loop body of the traced function draws random numbers, so that those of the "
       "checkpoint cannot be drawn again; pass preserve_rng_state=False or leave it out");
   ir::Value now;
   if (gradient) now = value_of(*gradient);
-  for (size_t i = graph_->nodes.size(); !now && i-- > 0;)
-    if (!graph_->nodes[i]->inputs.empty()) now = graph_->nodes[i]->outputs[0];
-  again_.push_back({now, graph_->draws, graph_->nodes.size(), {}, {}});
-  graph_->draws = first_draw;
+  for (size_t i = at_->nodes.size(); !now && i-- > 0;)
+    if (!at_->nodes[i]->inputs.empty() && !at_->nodes[i]->outputs.empty()) now = at_->nodes[i]->outputs[0];
+  again_.push_back({now, at_, at_->draws, at_->nodes.size(), {}, {}});
+  at_->draws = first_draw;
 }
 
 void Tracer::end_again() {
-  graph_->draws = std::max(graph_->draws, again_.back().draws);
+  Again& again = again_.back();
+  again.graph->draws = std::max(again.graph->draws, again.draws);
   again_.pop_back();
 }
 
+// Control flow is never merged with what it repeats, so that what its regions read needs no mark.
 ir::Value Tracer::as_read_now(ir::Value value) {
-  if (again_.empty() || !again_.back().gradient) return value;
+  if (again_.empty() || !again_.back().gradient || again_.back().graph != at_) return value;
   Again& again = again_.back();
-  for (; again.scanned < graph_->nodes.size(); again.scanned++)
-    again.nodes.insert(graph_->nodes[again.scanned].get());
+  for (; again.scanned < at_->nodes.size(); again.scanned++)
+    again.nodes.insert(at_->nodes[again.scanned].get());
   const ir::Node* node = ir::graph_value(value).node;
   if (node && (node->inputs.empty() || again.nodes.count(node))) return value;
   ir::Value& known = again.after[value.get()];
   if (!known) {
     static const ir::OpDef& after = ir::registry().get("after");
     const ir::Value inputs[] = {value, again.gradient};
-    known = graph_->append(after, inputs, {}, after.defaults()).outputs[0];
+    known = at_->append(after, inputs, {}, after.defaults()).outputs[0];
   }
   return known;
 }

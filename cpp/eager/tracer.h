@@ -90,10 +90,13 @@ class Tracer {
   void view(const ir::OpDef& def, const TensorImpl& input, const void* attrs, const TensorImpl& result);
   Ref<Storage> make_storage(device::Device device, size_t size_bytes);
   void filled_by_host(const Ref<Storage>& storage);
-  // Throws kNotImplemented for a second generator.
+  // Throws kNotImplemented for a second generator where the draws of a region are known only after a run.
   PhiloxKey next_draw(Generator& generator = default_generator());
-  // That a run draws from; null where it draws nothing.
-  const Ref<Generator>& generator() const { return generator_; }
+  // Those that a run draws from, and for each draw of a graph or a region which of them.
+  const std::vector<Ref<Generator>>& generators() const { return generators_; }
+  const std::vector<int>& drawn_from(const ir::Graph& graph) { return drawn_from_[&graph]; }
+  // Gives a node with regions the draws that these take.
+  void take_draws(ir::Node& node);
   // Before .grad of a leaf is read or changed.
   void touch_grad(TensorImpl& leaf, bool read);
   // The tensor stands for a global one, which lies so. Decided: as the user says, the value's layout then.
@@ -128,21 +131,32 @@ class Tracer {
   // ---- recomputation
   // The gradient that the node of the tape which runs now was given.
   Tensor gradient;
-  int64_t draws() const { return graph_->draws; }
-  // What is recorded until end_again() repeats what was recorded before, from draw `first_draw` on. It reads
-  // what was there before through `after` the current gradient, so that it stays a computation of its own.
-  void begin_again(int64_t first_draw);
+  int64_t draws() const { return at_->draws; }
+  // The region that is recorded; 0: none.
+  uint64_t region() const { return scopes_.empty() ? 0 : scopes_.back().id; }
+  // What is recorded until end_again() repeats what was recorded before, in region `region` from draw
+  // `first_draw` on. It reads what was there before through `after` the current gradient, so that it stays a
+  // computation of its own.
+  void begin_again(uint64_t region, int64_t first_draw);
   void end_again();
 
   // ---- regions
-  // With `differentiates`, the number of a region that has ended, its tensors may be read.
-  void begin_region(const std::string& name, uint64_t differentiates = 0);
+  // With `differentiates`, the number of a region that has ended, its tensors may be read, and those of the
+  // one that it differentiates.
+  // Nodes of its tape have higher numbers than `start`.
+  void begin_region(const std::string& name, uint64_t start, uint64_t differentiates = 0);
+  // Whether a node of the tape is older than the region that is recorded, which may be recorded again.
+  bool is_around_region(uint64_t sequence) const {
+    return !scopes_.empty() && sequence < scopes_.back().start;
+  }
   // A tensor that stands for an input of the region that has begun.
   Tensor add_region_input(const std::string& name, DType dtype, const Dims& sizes);
   TracedRegion end_region(std::span<const Tensor> results);
   // The same where the region failed: as if it had not begun.
   void drop_region();
   bool in_region() const { return !scopes_.empty(); }
+  // Leaves of the outside whose .grad is not what it was when the innermost region began, with what it was.
+  std::vector<std::pair<Tensor, Tensor>> changed_grads() const;
   bool draws_in_regions = false;  // how many, is known when the program has run
   // The graph that is recorded into: a region's, or graph().
   ir::Graph& innermost() { return *at_; }
@@ -188,7 +202,7 @@ class Tracer {
 
  private:
   struct Region {
-    uint64_t id, differentiates;
+    uint64_t id, start, differentiates;
     std::unique_ptr<ir::Graph> graph;
     // What storages of the outside held when the region first touched them.
     std::unordered_map<const Storage*, std::pair<Ref<Storage>, SymbolicMemory>> before;
@@ -214,8 +228,10 @@ class Tracer {
   SymbolicMemory& touch(const Ref<Storage>& storage, SymbolicMemory& memory);
   size_t depth_of(const Storage& storage) const;
   void note_write(TensorImpl& tensor);
-  void check_grads(const Region& region) const;
+  void check_grads() const;
   void restore(Region& region);
+  void note_draw(int generator);
+  void check_generators() const;
   ir::Value literal(const Scalar& value, DType dtype);
   ir::Value as_dtype(TensorImpl& number, DType dtype);
   void bind_output(TensorImpl& tensor, ir::Value value);
@@ -223,6 +239,7 @@ class Tracer {
 
   struct Again {
     ir::Value gradient;
+    ir::Graph* graph;
     int64_t draws;                              // that the graph had
     size_t scanned;                             // nodes of the graph that were looked at
     std::unordered_set<const ir::Node*> nodes;  // recorded since
@@ -234,13 +251,15 @@ class Tracer {
   std::vector<Region> scopes_;  // that have begun and not ended, the outermost first
   uint64_t region_count_ = 0;
   std::unordered_map<const Storage*, uint64_t> region_of_;  // of storages that were made in one
+  std::unordered_map<uint64_t, uint64_t> differentiated_;  // backward region → the one that it differentiates
   std::unordered_map<const Storage*, std::unique_ptr<SymbolicMemory>> memories_;
   std::vector<Ref<Storage>> made_;  // symbolic storages: kept, so that their addresses stay theirs
   Ref<TracedGlobals> globals_;
   std::vector<Input> inputs_;
   std::vector<int> graph_inputs_;
   std::vector<Bound> bound_;
-  Ref<Generator> generator_;
+  std::vector<Ref<Generator>> generators_;
+  std::unordered_map<const ir::Graph*, std::vector<int>> drawn_from_;
   std::unordered_map<const Storage*, ir::Value> marked_;
   std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;

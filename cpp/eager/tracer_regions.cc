@@ -2,13 +2,15 @@
 // back in the end: to the outside, nothing has happened. What it made of them is handed to the caller.
 #include "eager/node.h"
 #include "eager/tracer.h"
+#include "ir/control.h"
 
 namespace tw::eager {
 
-void Tracer::begin_region(const std::string& name, uint64_t differentiates) {
-  Region region{++region_count_, differentiates, std::make_unique<ir::Graph>(), {}, {}, {}, {}, {}};
+void Tracer::begin_region(const std::string& name, uint64_t start, uint64_t differentiates) {
+  Region region{++region_count_, start, differentiates, std::make_unique<ir::Graph>(), {}, {}, {}, {}, {}};
   region.graph->name = name;
   region.graph->place = graph_->place;
+  if (differentiates) differentiated_[region.id] = differentiates;
   for (const GradChange& change : grads_) region.grads.emplace_back(change.leaf, change.leaf->grad);
   at_ = region.graph.get();
   scopes_.push_back(std::move(region));
@@ -22,7 +24,9 @@ size_t Tracer::depth_of(const Storage& storage) const {
   for (size_t i = scopes_.size(); i-- > 0;)
     if (scopes_[i].id == made->second) return i + 1;
   for (const Region& region : scopes_)
-    if (region.differentiates == made->second) return 0;
+    for (auto at = differentiated_.find(region.id); at != differentiated_.end();
+         at = differentiated_.find(at->second))
+      if (at->second == made->second) return 0;
   TW_FAIL(
       kRuntime,
       "a traced function: a tensor that was made inside a branch or a loop body is used, or kept, outside of "
@@ -57,16 +61,24 @@ Tensor Tracer::add_region_input(const std::string& name, DType dtype, const Dims
   return tensor;
 }
 
-// The tape of the outside does not know of gradients that come to be in a region.
-void Tracer::check_grads(const Region& region) const {
+std::vector<std::pair<Tensor, Tensor>> Tracer::changed_grads() const {
+  const Region& region = scopes_.back();
+  std::vector<std::pair<Tensor, Tensor>> changed;
   for (size_t i = 0; i < grads_.size(); i++) {
     const Tensor& before = i < region.grads.size() ? region.grads[i].second : grads_[i].before;
-    TW_CHECK(
-        grads_[i].leaf->grad == before, kNotImplemented,
-        "a traced function: a branch or a loop body makes or replaces the .grad of a tensor of the outside, "
-        "of shape ",
-        grads_[i].leaf->sizes, ". Fill it with zeros before, so that gradients are added in place");
+    if (grads_[i].leaf->grad != before) changed.emplace_back(grads_[i].leaf, before);
   }
+  return changed;
+}
+
+// A region adds to gradients that are there before; see jit/regions.py.
+void Tracer::check_grads() const {
+  for (const auto& [leaf, before] : changed_grads())
+    TW_FAIL(kNotImplemented,
+            "a traced function: the backward of a branch or of a loop makes or replaces the .grad of a "
+            "tensor of the "
+            "outside, of shape ",
+            leaf->sizes, ". Fill it with zeros before, so that gradients are added in place");
 }
 
 void Tracer::restore(Region& region) {
@@ -81,7 +93,7 @@ TracedRegion Tracer::end_region(std::span<const Tensor> results) {
   Region& region = scopes_.back();
   TracedRegion traced;
   traced.id = region.id;
-  check_grads(region);
+  check_grads();
   for (const auto& [base, before] : region.written) {
     if (base->grad_fn == before.node && base->output_nr == before.input_nr) continue;
     traced.histories.push_back({base, {base->grad_fn, base->output_nr}});
@@ -104,6 +116,18 @@ void Tracer::drop_region() {
   for (size_t i = 0; i < grads_.size(); i++)
     grads_[i].leaf->grad = i < region.grads.size() ? region.grads[i].second : grads_[i].before;
   restore(region);
+}
+
+void Tracer::take_draws(ir::Node& node) {
+  bool draws = false;
+  for (const auto& region : node.regions) draws |= ir::draws_numbers(*region);
+  if (!draws) return;
+  node.region_draw = at_->draws;
+  draws_in_regions |= ir::has_open_draws(node);
+  check_generators();
+  const std::vector<int> drawn = drawn_from_[node.regions[0].get()];
+  for (int64_t i = 0; i < ir::draws_of(node); i++, at_->draws++)
+    note_draw(draws_in_regions ? 0 : drawn[static_cast<size_t>(i)]);
 }
 
 ir::Value Tracer::read_whole(const Ref<Storage>& storage) {

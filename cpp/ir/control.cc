@@ -59,6 +59,8 @@ SmallVector<Meta, 2> infer_loop(const Node& node) {
   if (shape.trips) check_scalar(node, node.inputs[1], DType::kInt64, "trips");
   TW_CHECK(shape.length >= -1, kValue, "loop: length is ", shape.length);
   TW_CHECK(shape.pred || shape.length >= 0, kValue, "loop: it needs a predicate or a length");
+  TW_CHECK(!shape.parts || (!shape.pred && !shape.trips && !shape.reverse), kValue,
+           "loop: over the parts of a batch it runs its length, from the first to the last");
   std::vector<Meta> operands;
   for (int i = shape.first_carried(); i < static_cast<int>(node.inputs.size()); i++) {
     operands.push_back(meta_of(node.inputs[i]));
@@ -116,6 +118,7 @@ LoopShape loop_shape(const Node& node) {
   shape.captures = node.starts[5] - node.starts[4];
   shape.length = std::get<int64_t>(read_attr(params[5].field, node.attrs.get()));
   shape.reverse = std::get<bool>(read_attr(params[6].field, node.attrs.get()));
+  shape.parts = std::get<bool>(read_attr(params[7].field, node.attrs.get()));
   int given =
       node.regions.empty() || !node.regions[0] ? 0 : static_cast<int>(node.regions[0]->outputs.size());
   shape.stacked = given - shape.carried - shape.pred;
@@ -140,9 +143,22 @@ SmallVector<Meta, 2> infer_control(const Node& node) {
 
 bool draws_numbers(const Graph& region) { return region.draws > 0; }
 
+bool has_open_draws(const Node& node) {
+  if (node.region_draw < 0) return false;
+  if (control_kind(*node.def) != ControlKind::kLoop || !loop_shape(node).parts) return true;
+  for (const auto& inside : node.regions[0]->nodes)
+    if (has_open_draws(*inside)) return true;
+  return false;
+}
+
+int64_t draws_of(const Node& node) {
+  if (draw_of(node) < 0) return 0;
+  return is_control(*node.def) && !has_open_draws(node) ? node.regions[0]->draws : 1;
+}
+
 bool has_effects(const Node& node) {
   bool raises = node.outputs.empty() && node.def->mutated_params == 0 && !is_control(*node.def);
-  if (node.region_draw >= 0 || raises || is_boxing_part(*node.def)) return true;
+  if (has_open_draws(node) || raises || is_boxing_part(*node.def)) return true;
   for (const auto& region : node.regions)
     for (const auto& inside : region->nodes)
       if (has_effects(*inside)) return true;

@@ -20,6 +20,10 @@
 // others, is true; `trips` times where that is given; and `length` times at most, where this is not -1. With
 // reverse=True the parts are taken and given from the last to the first. Parts of stacked outputs that no
 // iteration has written are unset.
+//
+// With parts=True the iterations are the parts of a batch: all draw the same random numbers, each for its
+// part of the whole that a `_part` in the body speaks of. There `_part` is that of the first iteration; the
+// dim in which the whole is larger is the one that is cut.
 #pragma once
 
 #include <functional>
@@ -41,7 +45,7 @@ struct LoopShape {
   bool pred, trips;
   int carried, slices, captures, stacked;
   int64_t length;
-  bool reverse;
+  bool reverse, parts;
   // Where they begin in the node's inputs.
   int first_carried() const { return 2; }
   int first_slice() const { return 2 + carried; }
@@ -56,6 +60,10 @@ SmallVector<Meta, 2> infer_control(const Node& node);
 
 // Is this region's graph one that draws random numbers, here or in regions of its own?
 bool draws_numbers(const Graph& region);
+// Is it known only after a run how many numbers its regions have drawn?
+bool has_open_draws(const Node& node);
+// How many draws a node takes from its graph: those that are known before, else one that stands for all.
+int64_t draws_of(const Node& node);
 // Does a node do more than make its outputs: draw random numbers in regions, raise errors, in one of them or
 // as an op without outputs, or meet other ranks?
 bool has_effects(const Node& node);

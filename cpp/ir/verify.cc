@@ -215,10 +215,14 @@ class Verifier {
     int64_t draw = draw_of(*node_);
     if (draw < 0 && (is_control(*node_->def) || node_->def->random_key_offset < 0)) return;
     TW_VERIFY(draw >= 0 && draw < graph_.draws, "a draw below ", graph_.draws, " is wanted, got ", draw);
-    const Node* before = draws_.try_emplace(draw, node_).first->second;
-    if (before == node_ || (is_copy(*before) && !is_control(*node_->def))) return;
-    give_numbers();
-    fail("draw ", draw, " serves another node too: ", node_text(root_, *before));
+    const int64_t end = draw + draws_of(*node_);
+    TW_VERIFY(end <= graph_.draws, "the draws ", draw, " to ", end, " of ", graph_.draws, " are taken");
+    for (; draw < end; draw++) {
+      const Node* before = draws_.try_emplace(draw, node_).first->second;
+      if (before == node_ || (is_copy(*before) && !is_control(*node_->def))) continue;
+      give_numbers();
+      fail("draw ", draw, " serves another node too: ", node_text(root_, *before));
+    }
   }
 
   // A node on one part of a tensor, which it was told of in a hidden attribute: `localize` filled it.

@@ -8,12 +8,17 @@
 
 namespace tw::ops {
 
-// For `localize`: output 0 is drawn as the part that it is.
+// For `localize`: output 0 is drawn as the part that it is, of a whole that may be a part itself.
 template <auto kPart>
 void draws_output_part(ir::ShardContext& c) {
   if (c.outputs[0] == c.whole_outputs[0]) return;
-  c.attrs<typename ir::detail::Member<decltype(kPart)>::Struct>().*kPart =
-      random_part(c.first_outputs[0], c.whole_outputs[0]);
+  RandomPart& part = c.attrs<typename ir::detail::Member<decltype(kPart)>::Struct>().*kPart;
+  Dims first = c.first_outputs[0], whole = c.whole_outputs[0];
+  for (size_t d = 0; !part.empty() && d < first.size(); d++) {
+    first[d] += first_index(part, d);
+    whole[d] = whole_size(part, d);
+  }
+  part = random_part(first, whole);
 }
 
 inline void check_part(const RandomPart& part, const Dims& sizes, const char* op) {

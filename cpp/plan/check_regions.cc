@@ -56,6 +56,9 @@ class LaunchCheck {
       arena = std::max(arena, wants.arena);
       bool draws = body.draws > 0;
       TW_CHECK(!draws || launch_.draw >= 0, kValue, "its region draws random numbers, and it has no draw");
+      TW_CHECK(launch_.draw < 0 || launch_.draw + draws_of(plan_, launch_) <= plan_.draws, kValue,
+               "its region takes ", draws_of(plan_, launch_), " draws from ", launch_.draw, " on, of ",
+               plan_.draws);
       loop ? check_loop(wants) : check_cond(wants);
     }
     const Value& scratch = value(launch_.outputs.back(), "the arena");
@@ -114,6 +117,8 @@ class LaunchCheck {
              " in parts; its plan has ", wants.variables.size(), " variables and ", wants.inputs.size(),
              " inputs");
     bool pred = launch_.inputs[0] >= 0;
+    TW_CHECK(region_.parts == 0 || (region_.parts == 1 && !pred && launch_.inputs[1] < 0 && !region_.reverse),
+             kValue, "a loop over the parts of a batch runs its length, from the first to the last");
     TW_CHECK(pred || region_.length >= 0, kValue, "the loop has neither a predicate nor a length");
     size_t carried = wants.variables.size(), slices = region_.slices;
     TW_CHECK(wants.outputs.size() >= pred, kValue, "the plan of the loop does not say whether it goes on");
@@ -140,12 +145,13 @@ class LaunchCheck {
 };
 
 // What a region draws moves later draws: they may not have been taken before it runs.
-void check_draws(const Actor& actor) {
+void check_draws(const Plan& plan, const Actor& actor) {
   int64_t highest = -1;
   for (const Launch& launch : actor.launches) {
-    TW_CHECK(launch.region < 0 || launch.draw < 0 || launch.draw > highest, kValue, "a region with draw ",
+    TW_CHECK(!has_open_draws(plan, launch) || launch.draw > highest, kValue, "a region with draw ",
              launch.draw, " runs after draw ", highest);
-    highest = std::max(highest, launch.draw);
+    int64_t last = launch.region < 0 ? launch.draw : launch.draw + draws_of(plan, launch) - 1;
+    highest = std::max(highest, last);
   }
 }
 
@@ -168,7 +174,7 @@ void check_regions(const Plan& plan) {
                     cat("plan: actor '", actor.name, "', launch ", i, " (", launch.op, "): ", error.what()));
       }
     }
-    if (open) check_draws(actor);
+    if (open) check_draws(plan, actor);
   }
   for (size_t i = 0; i < used.size(); i++)
     TW_CHECK(used[i] == 1, kValue, "plan: region ", i, " has ", used[i], " launches; one is wanted");

@@ -75,6 +75,7 @@ void fields(Tag<Region>, V& v) {
   v("slices", &Region::slices);
   v("length", &Region::length);
   v("reverse", &Region::reverse);
+  v("parts", &Region::parts);
 }
 
 template <class V>

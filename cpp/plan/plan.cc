@@ -6,14 +6,25 @@ namespace tw::plan {
 
 bool Region::operator==(const Region& other) const {
   return kind == other.kind && carried == other.carried && slices == other.slices && length == other.length &&
-         reverse == other.reverse && bodies == other.bodies;
+         reverse == other.reverse && parts == other.parts && bodies == other.bodies;
 }
 
 bool has_open_draws(const Plan& plan) {
   for (const Actor& actor : plan.actors)
     for (const Launch& launch : actor.launches)
-      if (launch.region >= 0 && launch.draw >= 0) return true;
+      if (has_open_draws(plan, launch)) return true;
   return false;
+}
+
+bool has_open_draws(const Plan& plan, const Launch& launch) {
+  if (launch.region < 0 || launch.draw < 0) return false;
+  const Region& region = plan.regions[launch.region];
+  return !region.parts || region.bodies.empty() || has_open_draws(region.bodies[0]);
+}
+
+int64_t draws_of(const Plan& plan, const Launch& launch) {
+  if (launch.draw < 0) return 0;
+  return launch.region < 0 || has_open_draws(plan, launch) ? 1 : plan.regions[launch.region].bodies[0].draws;
 }
 
 int64_t span_bytes(const Value& value) {

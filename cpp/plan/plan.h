@@ -138,6 +138,7 @@ struct Region {
   int slices = 0;       // inputs of which iteration i reads part i
   int64_t length = -1;  // at most so many iterations; -1: no bound
   int reverse = 0;      // 1: from the last part to the first
+  int parts = 0;        // 1: of a batch; see ir/control.h. What its plan draws, each iteration draws
   std::vector<Plan> bodies;
   bool operator==(const Region& other) const;
 };
@@ -161,9 +162,13 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// A random number drawn in a region: how many draws a run takes is known when it is done. Such a launch
-// counts as one draw, and what follows it, by the numbers of draws, moves by what else it took.
+// A random number drawn in a region: how many draws a run takes is known when it is done, other than of parts
+// of a batch. Such a launch counts as one draw, and what follows it, by the numbers of draws, moves by what
+// else it took.
 bool has_open_draws(const Plan& plan);
+bool has_open_draws(const Plan& plan, const Launch& launch);
+// How many of the plan's draws a launch of control flow takes.
+int64_t draws_of(const Plan& plan, const Launch& launch);
 
 // Bytes from a value's first element to the end of its last; 0 when it has no elements. Throws kValue on
 // sizes that overflow or negative strides.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/attr_text.h"
+#include "ir/control.h"
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
 #include "plan/text.h"
@@ -223,7 +224,7 @@ Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, cons
   recorded.crossings = find_crossings(graph);
   if (!recorded.crossings.empty()) recorded = early_order(recorded);
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
-  bool draws = std::ranges::any_of(graph.nodes, [](const auto& node) { return node->region_draw >= 0; });
+  bool draws = std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::has_open_draws(*node); });
   if (draws || !recorded.crossings.empty()) return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);

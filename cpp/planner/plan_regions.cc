@@ -49,6 +49,7 @@ plan::Region plan_region(ir::Node& node, const ir::Graph& root) {
   region.slices = shape.slices;
   region.length = shape.length;
   region.reverse = shape.reverse;
+  region.parts = shape.parts;
   CarriedAsVariables carried(*node.regions[0], shape);
   region.bodies.push_back(plan_graph(*node.regions[0], root, {}));
   return region;

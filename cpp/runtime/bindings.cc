@@ -38,6 +38,7 @@ void BindingLayout::fill(const Bindings& from, StepBindings* to) const {
   to->numbers.assign(from.numbers.begin(), from.numbers.end());
   to->seed = from.seed;
   to->first_draw = from.first_draw;
+  to->keys.assign(from.keys.begin(), from.keys.end());
 }
 
 }  // namespace tw::runtime

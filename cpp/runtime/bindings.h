@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/philox.h"
 #include "base/scalar.h"
 #include "plan/plan.h"
 
@@ -17,7 +18,8 @@ struct Bindings {
   std::span<void* const> inputs, variables, constants, outputs;
   std::span<const Scalar> numbers;
   uint64_t seed = 0;
-  uint64_t first_draw = 0;  // the run takes Plan::draws of them from here
+  uint64_t first_draw = 0;               // the run takes Plan::draws of them from here
+  std::span<const PhiloxKey> keys = {};  // of each draw, where they come from several generators; else empty
 };
 
 // The same by segment, in memory that is kept from run to run.
@@ -26,6 +28,8 @@ struct StepBindings {
   std::vector<Scalar> numbers;
   uint64_t seed = 0;
   uint64_t first_draw = 0;
+  std::vector<PhiloxKey> keys;
+  int64_t part = -1;  // of a batch: which one this is; -1: the whole
 };
 
 // Where each segment's address comes from.

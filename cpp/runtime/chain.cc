@@ -57,7 +57,8 @@ Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std:
 
 void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
   if (launch.region >= 0) {
-    auto region = std::make_unique<RegionLaunch>(plan_.regions[launch.region], launch, source, *this);
+    auto region = std::make_unique<RegionLaunch>(plan_.regions[launch.region], launch,
+                                                 plan::draws_of(plan_, launch), source, *this);
     regions_.push_back({region.get(), launch.draw});
     kernels_.push_back(std::move(region));
   } else {
@@ -80,7 +81,7 @@ void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
   entries_.push_back({bound.kernel, phases, context});
   if (bound.random_key_offset >= 0 && launch.draw >= 0) {
     auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(bound.attributes) + bound.random_key_offset);
-    keys_.push_back({key, launch.draw});
+    keys_.push_back({key, launch.draw, &bound});
   }
   for (const plan::Lifted& lifted : launch.lifted) numbers_.push_back({&bound, lifted, Scalar(), false});
 }
@@ -131,6 +132,11 @@ void Chain::bind(const StepBindings& step) {
   }
   seed_ = step.seed;
   first_draw_ = step.first_draw;
+  drawn_keys_ = step.keys;
+  if (step.part != part_) {
+    part_ = step.part;
+    for (const Key& key : keys_) key.launch->set_part(part_);
+  }
   for (const RegionAt& region : regions_) region.launch->begin_step(step);
 }
 
@@ -158,11 +164,16 @@ void Chain::move(int64_t firing) {
   }
 }
 
+PhiloxKey Chain::key_of(int64_t draw) const {
+  return drawn_keys_.empty() ? PhiloxKey{seed_, first_draw_ + static_cast<uint64_t>(draw)}
+                             : drawn_keys_[draw];
+}
+
 // Everything that a firing needs but its launches; returns the mask of those that run.
 unsigned Chain::prepare(int64_t firing) {
   int phase = static_cast<int>(firing % actor_.rate);
   if (!moving_.empty()) move(firing);
-  for (const Key& key : keys_) *key.key = {seed_, first_draw_ + key.draw + phase * actor_.draws};
+  for (const Key& key : keys_) *key.key = key_of(key.draw + phase * actor_.draws);
   for (const RegionAt& region : regions_) region.launch->first_draw = first_draw_ + region.draw;
   extra_draws_ = 0;
   unsigned mask = 0;

@@ -75,6 +75,7 @@ class Chain {
   struct Key {
     PhiloxKey* key;
     int64_t draw;
+    LaunchKernel* launch;
   };
   struct RegionAt {
     RegionLaunch* launch;
@@ -92,6 +93,7 @@ class Chain {
   void place(void** data, int value, const std::vector<char*>& arenas,
              std::vector<std::vector<Patch>>& by_segment);
   void move(int64_t firing);
+  PhiloxKey key_of(int64_t draw) const;
   unsigned prepare(int64_t firing);
   [[noreturn]] void rethrow(const Error& error) const;
 
@@ -111,6 +113,8 @@ class Chain {
   int64_t extra_draws_ = 0;
   std::vector<char*> bases_;  // of the current step; arenas too
   uint64_t seed_ = 0, first_draw_ = 0;
+  std::span<const PhiloxKey> drawn_keys_;  // of each draw of the step; empty: from the two above
+  int64_t part_ = -1;
 };
 
 }  // namespace tw::runtime

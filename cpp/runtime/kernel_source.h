@@ -18,6 +18,9 @@ class LaunchKernel {
   virtual ~LaunchKernel() = default;
   // Writes a number of this run into the attributes; called before the launch and never during it.
   virtual void write_number(const plan::Lifted& where, const Scalar& value) = 0;
+  // A random kernel that is told in its attributes of which part of a whole it draws the numbers: it is part
+  // `part` now. Called as write_number is.
+  virtual void set_part(int64_t part) { static_cast<void>(part); }
   // Called from another thread when the run is being stopped: a host kernel that waits should return, by an
   // error. Comes at any time after the executable was made, possibly when nothing runs, and for that run
   // only.

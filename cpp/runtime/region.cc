@@ -40,9 +40,9 @@ struct RegionLaunch::Body {
   std::vector<int> segments[5];  // by kind and index
 };
 
-RegionLaunch::RegionLaunch(const plan::Region& region, const plan::Launch& launch, KernelSource& source,
-                           Chain& owner)
-    : region_(region), owner_(owner), draw_(launch.draw) {
+RegionLaunch::RegionLaunch(const plan::Region& region, const plan::Launch& launch, int64_t draws,
+                           KernelSource& source, Chain& owner)
+    : region_(region), owner_(owner), draw_(launch.draw), draws_(draws) {
   for (size_t i = 0; i < region.bodies.size(); i++) {
     auto kernels = source.body(launch, static_cast<int>(i));
     bodies_.push_back(std::make_unique<Body>(region.bodies[i], *kernels));
@@ -67,7 +67,12 @@ void RegionLaunch::begin_step(const StepBindings& step) {
   for (auto& body : bodies_) {
     body->step.numbers = step.numbers;
     body->step.seed = step.seed;
+    body->step.part = step.part;
+    body->step.keys.clear();  // of a body that draws, it follows on the launch's
+    if (draw_ >= 0 && !step.keys.empty())
+      body->step.keys.assign(step.keys.begin() + draw_, step.keys.begin() + draw_ + draws_);
   }
+  outer_part_ = std::max<int64_t>(step.part, 0);
 }
 
 // Runs a body that starts at the region's draw number `drawn`; returns how many it took.
@@ -80,7 +85,7 @@ int64_t RegionLaunch::fire(Body& body, int64_t drawn) {
 
 void RegionLaunch::run(device::KernelContext& context) {
   int64_t drawn = region_.kind == plan::RegionKind::kCond ? run_cond(context) : run_loop(context);
-  if (draw_ >= 0) owner_.move_draws(draw_, drawn - 1);
+  if (draw_ >= 0) owner_.move_draws(draw_, drawn - draws_);
 }
 
 int64_t RegionLaunch::run_cond(device::KernelContext& context) {
@@ -122,7 +127,12 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
       body.point(
           SegmentKind::kOutput, k,
           context.outputs[carried + k - with_pred].as<char>() + part * body.bytes(SegmentKind::kOutput, k));
-    drawn += fire(body, drawn);
+    if (region_.parts) {
+      body.step.part = outer_part_ * region_.length + i;
+      drawn = fire(body, 0);
+    } else {
+      drawn += fire(body, drawn);
+    }
   }
   return drawn;
 }

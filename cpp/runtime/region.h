@@ -14,8 +14,9 @@ class Chain;
 
 class RegionLaunch final : public LaunchKernel {
  public:
-  // `owner` runs the launch and hears of its draws.
-  RegionLaunch(const plan::Region& region, const plan::Launch& launch, KernelSource& source, Chain& owner);
+  // `owner` runs the launch, for which its plan has `draws` draws, and hears of those that it takes besides.
+  RegionLaunch(const plan::Region& region, const plan::Launch& launch, int64_t draws, KernelSource& source,
+               Chain& owner);
   ~RegionLaunch() override;
 
   void write_number(const plan::Lifted& where, const Scalar& value) override;
@@ -34,7 +35,7 @@ class RegionLaunch final : public LaunchKernel {
 
   const plan::Region& region_;
   Chain& owner_;
-  int64_t draw_;
+  int64_t draw_, draws_, outer_part_ = 0;
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 

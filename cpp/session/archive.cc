@@ -121,8 +121,10 @@ void name_apart(std::vector<ir::Leaf>& leaves, std::unordered_set<std::string>& 
 }  // namespace
 
 void finish_trace(eager::Tracer& tracer, const std::vector<Tensor>& results) {
-  TW_CHECK(!tracer.generator() || tracer.generator().get() == &eager::default_generator(), kValue,
-           "the call draws from a generator of its own, which cannot be saved");
+  const auto& generators = tracer.generators();
+  TW_CHECK(
+      generators.empty() || (generators.size() == 1 && generators[0].get() == &eager::default_generator()),
+      kValue, "the call draws from a generator of its own, which cannot be saved");
   TW_CHECK(
       passes::ranks_of(tracer.graph()).empty(), kNotImplemented,
       "save_graph: the call works on global tensors, whose graphs cannot be saved yet; save one of local "

@@ -14,6 +14,7 @@
 #include "passes/simplify/simplify.h"
 #include "planner/groups.h"
 #include "planner/plan_graph.h"
+#include "planner/plan_regions.h"
 
 namespace tw::session {
 
@@ -165,7 +166,10 @@ struct Peak {
 };
 
 Peak find_peak(ir::Graph& graph, std::span<const Dims> input_strides) {
-  planner::Ordered now = planner::choose_order(graph, input_strides);
+  planner::RegionNeeds needs;
+  for (const auto& [node, region] : planner::plan_regions(graph, graph))
+    needs.bytes[node] = planner::arena_bytes(region);
+  planner::Ordered now = planner::choose_order(graph, input_strides, needs);
   size_t step = 0;
   Peak peak{planner::live_peak(now.layout, &step), -1, static_cast<int>(now.order.commit)};
   while (step > 0 && step < now.layout.steps.size() && !now.layout.steps[step].node) step--;
@@ -182,10 +186,29 @@ void repeat(ir::Graph& graph, const std::vector<char>& again, int node) {
   passes::remove_dead_code(graph);
 }
 
+// The bodies of loops over the parts of a batch, which hold forward and backward.
+std::vector<ir::Graph*> bodies_of_parts(const ir::Graph& graph) {
+  std::vector<ir::Graph*> bodies;
+  for (const auto& node : graph.nodes)
+    if (ir::control_kind(*node->def) == ir::ControlKind::kLoop && ir::loop_shape(*node).parts)
+      bodies.push_back(node->regions[0].get());
+  return bodies;
+}
+
+// Takes from the peaks of these what is too much around them.
+void fit_bodies(ir::Graph& graph, int64_t budget_bytes, std::span<const Dims> input_strides) {
+  for (ir::Graph* body : bodies_of_parts(graph)) {
+    int64_t excess = find_peak(graph, input_strides).bytes - budget_bytes, least = 0;
+    if (excess <= 0) return;
+    fit_memory(*body, find_peak(*body, {}).bytes - excess, {}, &least);
+  }
+}
+
 }  // namespace
 
 bool fit_memory(ir::Graph& graph, int64_t budget_bytes, std::span<const Dims> input_strides,
                 int64_t* least_bytes) {
+  fit_bodies(graph, budget_bytes, input_strides);
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int round = 0, idle = 0; round < kMostRounds && idle < kRoundsWithoutGain; round++, idle++) {
     Peak peak = find_peak(graph, input_strides);
@@ -202,6 +225,7 @@ bool fit_memory(ir::Graph& graph, int64_t budget_bytes, std::span<const Dims> in
 }
 
 void recompute_cheap(ir::Graph& graph, std::span<const Dims> input_strides) {
+  for (ir::Graph* body : bodies_of_parts(graph)) recompute_cheap(*body, {});
   if (graph.nodes.size() > kLongGraph) return;
   Limits limits{0, kCheapSecondsPerByte};
   for (const auto& node : graph.nodes) limits.seconds += kCheapShare * seconds_of(*node);

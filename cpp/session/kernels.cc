@@ -2,6 +2,7 @@
 
 #include "eager/dispatch.h"
 #include "ir/layouts.h"
+#include "ops/random_part.h"
 #include "session/boxing_kernel.h"
 #include "session/row_program.h"
 
@@ -11,7 +12,9 @@ namespace {
 
 class NodeKernel final : public runtime::LaunchKernel {
  public:
-  NodeKernel(const ir::OpDef& def, const void* attributes) : def_(def), attrs_(def.attr_type, attributes) {
+  // `sizes`: of what a random op draws.
+  NodeKernel(const ir::OpDef& def, const void* attributes, const Dims& sizes = {})
+      : def_(def), attrs_(def.attr_type, attributes), sizes_(sizes) {
     kernel = eager::kernel_of(def);
     TW_CHECK(kernel, kInternal, def.name(), ": the op has no kernel");
     this->attributes = attrs_.get();
@@ -31,6 +34,15 @@ class NodeKernel final : public runtime::LaunchKernel {
     }
   }
 
+  void set_part(int64_t part) override {
+    for (const ir::Param& param : def_.schema.params) {
+      if (param.name != "_part") continue;
+      auto& place = *reinterpret_cast<ir::FloatList*>(static_cast<char*>(attrs_.get()) + param.field.offset);
+      for (size_t d = 0; 2 * d < place.size(); d++)
+        if (ops::whole_size(place, d) != sizes_[d]) place[d] = static_cast<double>(part * sizes_[d]);
+    }
+  }
+
  private:
   static ir::AttrValue as_attr(ir::AttrKind kind, const Scalar& value) {
     if (kind == ir::AttrKind::kInt) return value.to_int();
@@ -40,6 +52,7 @@ class NodeKernel final : public runtime::LaunchKernel {
 
   const ir::OpDef& def_;
   ir::AttrBox attrs_;
+  Dims sizes_;
 };
 
 }  // namespace
@@ -52,7 +65,8 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
       if (!agreement_) agreement_ = std::make_shared<Agreement>(graph_);
       return make_boxing_kernel(node, graph_.strings[node.origin], agreement_);
     }
-    return std::make_unique<NodeKernel>(*node.def, node.attrs.get());
+    return std::make_unique<NodeKernel>(*node.def, node.attrs.get(),
+                                        node.outputs.empty() ? Dims() : node.outputs[0]->sizes);
   }
   const ir::OpDef& def = ir::registry().get(launch.op);
   return std::make_unique<NodeKernel>(def, def.defaults());

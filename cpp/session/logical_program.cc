@@ -181,7 +181,7 @@ std::vector<Tensor> LogicalProgram::run(std::span<const Tensor> inputs, std::spa
              ", which it writes to in place, must have parts in row-major order; pass contiguous() of it");
   }
   std::vector<Tensor> results =
-      whole_results(program_->run(parts_of_inputs(inputs), numbers, {bound, options.first, given}));
+      whole_results(program_->run(parts_of_inputs(inputs), numbers, {bound, options.draws, given}));
   for (size_t v = 0; v < assigned_.size(); v++)
     if (const Tensor& variable = leaves_.variables[v]; assigned_[v] && variable && variable->global)
       variable->storage->version++;

@@ -4,6 +4,7 @@
 
 #include "base/memory_order.h"
 #include "comm/world.h"
+#include "eager/batch_part.h"
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
@@ -29,12 +30,13 @@ class QueuedStep final : public QueuedWork {
   std::vector<void*> inputs, variables, outputs;
   std::span<void* const> constants;
   std::vector<Scalar> numbers;
-  PhiloxKey first_draw;
+  Draws draws;
   std::vector<Ref<eager::Storage>> kept;  // the memory
 
  protected:
   void run() override {
-    executable->run({inputs, variables, constants, outputs, numbers, first_draw.seed, first_draw.draw});
+    executable->run(
+        {inputs, variables, constants, outputs, numbers, draws.first.seed, draws.first.draw, draws.keys});
   }
   void release() override { kept.clear(); }
   const void* owner() const override { return executable; }
@@ -205,15 +207,17 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
   }
-  first_draw_ = options.first ? *options.first
-                              : eager::default_generator().next_draws(static_cast<uint64_t>(graph_->draws));
+  if (options.draws)
+    draws_ = *options.draws;
+  else
+    draws_ = {eager::draw_block(eager::default_generator(), static_cast<uint64_t>(graph_->draws)), {}};
   executable_->observe(Profiler::active() ? observer_.get() : nullptr);
   // How many random numbers are drawn in regions is known only when the step has run.
   if (steps_in_flight_ > 0 && !plan::has_open_draws(plan()))
-    run_later(inputs, outputs, numbers, options.arguments, first_draw_);
+    run_later(inputs, outputs, numbers, options.arguments);
   else
-    run_now(inputs, outputs, numbers, options.arguments, first_draw_);
-  if (!options.first && extra_draws_ != 0)
+    run_now(inputs, outputs, numbers, options.arguments);
+  if (!options.draws && extra_draws_ != 0)
     eager::default_generator().next_draws(static_cast<uint64_t>(extra_draws_));
   for (const ir::Assignment& assignment : graph_->assignments)
     if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
@@ -223,8 +227,7 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
 }
 
 void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
-                      std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments,
-                      PhiloxKey first) {
+                      std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments) {
   for (size_t i = 0; i < inputs.size(); i++) input_data_[i] = inputs[i]->data();
   for (size_t i = 0; i < variables_.size(); i++)
     if (variables_[i]) variable_data_[i] = variable(i).data();
@@ -234,23 +237,21 @@ void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eag
   }
   for (size_t i = 0; i < outputs.size(); i++) output_data_[i] = outputs[i]->data();
   eager::Unlocked unlocked;
-  extra_draws_ = executable_->run(
-      {input_data_, variable_data_, constant_data_, output_data_, numbers, first.seed, first.draw});
+  extra_draws_ = executable_->run({input_data_, variable_data_, constant_data_, output_data_, numbers,
+                                   draws_.first.seed, draws_.first.draw, draws_.keys});
 }
 
 // Memory that NumPy or another library owns is copied, since they may write to it while the step is to run;
 // where the step writes to it, it runs now.
 void Program::run_later(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
-                        std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments,
-                        PhiloxKey first) {
+                        std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments) {
   for (const eager::Bound& bound : bound_)
-    if (arguments[bound.argument]->storage->foreign())
-      return run_now(inputs, outputs, numbers, arguments, first);
+    if (arguments[bound.argument]->storage->foreign()) return run_now(inputs, outputs, numbers, arguments);
   auto step = make_ref<QueuedStep>();
   step->executable = executable_.get();
   step->numbers.assign(numbers.begin(), numbers.end());
   step->constants = constant_data_;
-  step->first_draw = first;
+  step->draws = draws_;
   std::vector<eager::Storage*> used, made;
   auto keep = [&](const Ref<eager::Storage>& storage) {
     step->kept.push_back(storage);

@@ -20,9 +20,16 @@ struct CompileOptions {
   std::vector<device::Device> output_devices = {};  // where results are allocated; none: where modes() says
 };
 
+// The random numbers of a run: they count from `first` or, where they come from several generators, each has
+// its key.
+struct Draws {
+  PhiloxKey first;
+  std::vector<PhiloxKey> keys;
+};
+
 struct RunOptions {
   std::span<const eager::Tensor> arguments = {};  // where bound variables are found
-  const PhiloxKey* first = nullptr;  // random draws count from it; null: from the default generator
+  const Draws* draws = nullptr;                   // null: from the default generator
   // By number of the result, null where the program allocates: results are written there. See output_fits().
   std::span<const eager::Tensor> given = {};
 };
@@ -48,7 +55,7 @@ class Program {
   // Whether a tensor has the dtype, shape and strides of a result, and memory that nobody else holds.
   bool output_fits(int output, const eager::TensorImpl& tensor) const;
   // Of the last run.
-  PhiloxKey first_draw() const { return first_draw_; }
+  const Draws& draws() const { return draws_; }
   // From now on run() returns while the step is still to run (see WorkQueue); what reads its results, and
   // what touches the variables, waits. At most so many steps are in flight; 0: it runs at once.
   void set_steps_in_flight(int count) { steps_in_flight_ = count; }
@@ -74,9 +81,9 @@ class Program {
   void check_input(size_t i, const eager::TensorImpl& input) const;
   const eager::Storage& variable(size_t i) const;
   void run_now(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
-               std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments, PhiloxKey first);
+               std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments);
   void run_later(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
-                 std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments, PhiloxKey first);
+                 std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments);
 
   std::unique_ptr<ir::Graph> graph_;
   std::vector<eager::Tensor> variables_, constants_;
@@ -89,7 +96,7 @@ class Program {
   std::unique_ptr<PlanObserver> observer_;
   int64_t extra_draws_ = 0;
   std::unique_ptr<runtime::Executable> executable_;
-  PhiloxKey first_draw_;
+  Draws draws_;
   std::mutex mutex_;  // one run at a time
   // Addresses of a run; kept, so that a call does not allocate them.
   std::vector<void*> input_data_, variable_data_, constant_data_, output_data_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/memory_order.h"
+#include "eager/batch_part.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
 #include "ir/emitter.h"
@@ -114,6 +115,9 @@ void Step::compile(eager::Tracer& tracer, CompileOptions options) {
     if (variable)
       leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
   program_inputs_ = tracer.graph_inputs();
+  generators_ = tracer.generators();
+  if (generators_.size() > 1) drawn_from_ = tracer.drawn_from(tracer.graph());
+  if (generators_.size() == 1 && generators_[0].get() == &eager::default_generator()) generators_.clear();
   if (differentiable()) return split(tracer, leaves, options);
   for (int input : program_inputs_) {
     leaves.input_strides.push_back(tracer.input_strides(input));
@@ -125,7 +129,6 @@ void Step::compile(eager::Tracer& tracer, CompileOptions options) {
 
 void Step::finish_compiling(eager::Tracer& tracer) {
   describe_arguments(tracer);
-  if (tracer.generator().get() != &eager::default_generator()) generator_ = tracer.generator();
 }
 
 // The joint graph becomes two programs. Both halves are simplified, and laid out, as one: what backward can
@@ -268,7 +271,7 @@ std::vector<uint32_t> Step::backward_versions() const {
 }
 
 std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<const Tensor> seeds,
-                                       std::span<const uint32_t> versions, PhiloxKey first_draw) {
+                                       std::span<const uint32_t> versions, const Draws& draws) {
   TW_CHECK(refusal_.empty(), kRuntime, refusal_);
   for (size_t i = 0; i < versions.size(); i++)
     TW_CHECK(backward_->variables()[i]->storage->version == versions[i], kRuntime, backward_->graph().name,
@@ -278,7 +281,7 @@ std::vector<Tensor> Step::run_backward(std::span<const Tensor> saved, std::span<
   size_t next = 0;
   for (const BackwardInput& input : backward_inputs_)
     inputs.push_back(input.kind == BackwardInput::kSeed ? seeds[input.index] : saved[next++]);
-  std::vector<Tensor> values = backward_->run(inputs, {}, {{}, &first_draw, {}}), gradients;
+  std::vector<Tensor> values = backward_->run(inputs, {}, {{}, &draws, {}}), gradients;
   next = 0;
   for (const ir::Value& gradient : gradients_) gradients.push_back(gradient ? values[next++] : Tensor());
   return gradients;
@@ -307,6 +310,15 @@ void Step::give_to(const Kept& kept, const Tensor& value) {
   }
 }
 
+// Takes the numbers of a run from its generators.
+Draws Step::next_draws() {
+  if (generators_.size() == 1)
+    return {eager::draw_block(*generators_[0], static_cast<uint64_t>(program_->graph().draws)), {}};
+  Draws draws;
+  for (int generator : drawn_from_) draws.keys.push_back(eager::draw_block(*generators_[generator], 1));
+  return draws;
+}
+
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Scalar> numbers) {
   SmallVector<Tensor, 8> ready;
   for (int i : program_inputs_) {  // the program wants memory without gaps
@@ -316,11 +328,11 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs, std::span<const Sc
   std::vector<Tensor> old = old_gradients(inputs);
   std::vector<Tensor> values;
   try {
-    PhiloxKey first;
-    if (generator_) first = generator_->next_draws(static_cast<uint64_t>(program_->graph().draws));
-    values =
-        program_->run({ready.data(), ready.size()}, numbers, {inputs, generator_ ? &first : nullptr, old});
-    if (generator_) generator_->next_draws(static_cast<uint64_t>(program().extra_draws()));
+    Draws draws;
+    if (!generators_.empty()) draws = next_draws();
+    values = program_->run({ready.data(), ready.size()}, numbers,
+                           {inputs, generators_.empty() ? nullptr : &draws, old});
+    if (generators_.size() == 1) generators_[0]->next_draws(static_cast<uint64_t>(program().extra_draws()));
   } catch (...) {
     // As in eager mode, where they are cleared before anything can fail.
     for (const GradEffect& effect : grads_)

@@ -32,12 +32,12 @@ class Step {
   bool differentiable() const { return !gradients_.empty(); }
   // What backward needs of the run before: arguments and intermediate values, to be given back to it.
   std::vector<eager::Tensor> take_saved() { return std::move(saved_); }
-  PhiloxKey first_draw() const { return program_->program().first_draw(); }
-  // The gradients, null where none flows; random numbers of the forward pass that are drawn again count from
-  // its first draw. Throws kRuntime where a variable that it reads has been written to since.
+  const Draws& draws() const { return program_->program().draws(); }
+  // The gradients, null where none flows; random numbers of the forward pass that are drawn again are those
+  // that it drew. Throws kRuntime where a variable that it reads has been written to since.
   std::vector<eager::Tensor> run_backward(std::span<const eager::Tensor> saved,
                                           std::span<const eager::Tensor> seeds,
-                                          std::span<const uint32_t> versions, PhiloxKey first_draw);
+                                          std::span<const uint32_t> versions, const Draws& draws);
   std::vector<uint32_t> backward_versions() const;  // of the variables that backward reads
 
   // The program made tensors that outlive it, as the first step of an optimizer does: it is good for one run.
@@ -89,6 +89,7 @@ class Step {
     size_t storage_bytes = 0;
   };
   void describe_arguments(const eager::Tracer& tracer);
+  Draws next_draws();
   bool memory_fits(std::span<const eager::Tensor> inputs) const;
   bool clashes(const eager::Storage* storage, bool written) const;
   Source source_of(eager::Tracer& tracer, const eager::Tensor& tensor);
@@ -109,7 +110,8 @@ class Step {
   std::vector<ResultPlace> places_;  // of the graph's outputs
   std::unique_ptr<LogicalProgram> program_;
 
-  Ref<eager::Generator> generator_;  // null: the default one
+  std::vector<Ref<eager::Generator>> generators_;  // none: the default one
+  std::vector<int> drawn_from_;                    // by draw, which of them; where there are several
   std::vector<Argument> arguments_;
   std::vector<int> program_inputs_;  // which arguments they are
 

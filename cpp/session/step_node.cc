@@ -31,7 +31,7 @@ class NotTwice final : public eager::Node {
 class StepNode final : public eager::Node {
  public:
   explicit StepNode(std::shared_ptr<Step> step)
-      : step_(std::move(step)), versions_(step_->backward_versions()), first_draw_(step_->first_draw()) {}
+      : step_(std::move(step)), versions_(step_->backward_versions()), draws_(step_->draws()) {}
 
   void save(const std::vector<Tensor>& results) {
     for (const Tensor& tensor : step_->take_saved()) {
@@ -59,7 +59,7 @@ class StepNode final : public eager::Node {
         seeds.push_back(given->contiguous ? given : eager::row_major_copy(given));
       }
       for (const eager::SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(nullptr, name().c_str()));
-      found = step_->run_backward(saved, seeds, versions_, first_draw_);
+      found = step_->run_backward(saved, seeds, versions_, draws_);
     }
     for (size_t i = 0; i < edges.size(); i++) {
       if (!edges[i].node || !found[i]) continue;
@@ -83,7 +83,7 @@ class StepNode final : public eager::Node {
 
   std::shared_ptr<Step> step_;
   std::vector<uint32_t> versions_;
-  PhiloxKey first_draw_;  // of the run
+  Draws draws_;  // of the run
   std::vector<eager::SavedTensor> saved_;
   bool released_ = false;
 };

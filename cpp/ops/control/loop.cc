@@ -16,8 +16,8 @@ void infer_loop(InferContext&) { TW_FAIL(kInternal, "loop: only its region knows
 
 void define_loop(OpRegistry& r) {
   r.op("loop(Tensor? pred, Tensor? trips, Tensor[] carried, Tensor[] slices, Tensor[] captures, *, "
-       "int length=-1, bool reverse=False) -> Tensor",
-       &LoopAttrs::length, &LoopAttrs::reverse)
+       "int length=-1, bool reverse=False, bool parts=False) -> Tensor",
+       &LoopAttrs::length, &LoopAttrs::reverse, &LoopAttrs::parts)
       .doc("Runs its region while pred holds, trips times, or length times.")
       .infer(infer_loop)
       .numbers(0)

@@ -1,7 +1,7 @@
 #include "arg_parser.h"
 
+#include "eager/batch_part.h"
 #include "eager/dispatch.h"
-#include "eager/generator.h"
 #include "eager/modes.h"
 #include "eager/tracer.h"
 
@@ -187,9 +187,8 @@ void ParsedCall::set_generator(PyObject* object) {
   auto* generator = static_cast<eager::Generator*>(PyCapsule_GetPointer(capsule, kGeneratorCapsule));
   Py_DECREF(capsule);
   if (!generator) throw PythonError();
-  eager::Tracer* tracer = eager::modes().tracer;
   *reinterpret_cast<PhiloxKey*>(static_cast<char*>(attrs_) + def_.random_key_offset) =
-      tracer ? tracer->next_draw(*generator) : generator->next_draw();
+      eager::draw_key(*generator);
 }
 
 void ParsedCall::assign_keyword(PyObject* name, PyObject* value) {

@@ -23,15 +23,19 @@ void bind_control(pb::module_& m) {
                                      on_tape);
            })
       .def("carry_history", &RegionRecorder::carry_history)
+      .def("changed_grads", &RegionRecorder::changed_grads)
       .def("insert_result", &RegionRecorder::insert_result)
       .def("drop", &RegionRecorder::drop)
       .def("finish", &RegionRecorder::finish);
   m.def("finish_cond", eager::finish_cond);
-  m.def("finish_loop", [](eager::Tracer& tracer, Tensor pred, std::vector<Tensor> carried,
-                          std::vector<Tensor> slices, int64_t length, bool reverse, RegionRecorder& body) {
-    return eager::finish_loop(
-        tracer, {std::move(pred), std::move(carried), std::move(slices), length, reverse}, body);
-  });
+  m.def(
+      "finish_loop",
+      [](eager::Tracer& tracer, Tensor pred, std::vector<Tensor> carried, std::vector<Tensor> slices,
+         int64_t length, bool reverse, RegionRecorder& body, bool parts) {
+        return eager::finish_loop(
+            tracer, {std::move(pred), std::move(carried), std::move(slices), length, reverse, parts}, body);
+      },
+      pb::arg(), pb::arg(), pb::arg(), pb::arg(), pb::arg(), pb::arg(), pb::arg(), pb::arg("parts") = false);
 }
 
 }  // namespace tw::py

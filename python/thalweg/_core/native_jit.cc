@@ -138,6 +138,7 @@ void bind_jit(pb::module_& m) {
       .def("graph_text", [](eager::Tracer& tracer) { return ir::print_graph(tracer.graph()); })
       .def("node_count", [](eager::Tracer& tracer) { return tracer.graph().nodes.size(); })
       .def_property_readonly("draws", &eager::Tracer::draws)
+      .def_property_readonly("region", &eager::Tracer::region)
       .def("begin_again", &eager::Tracer::begin_again)
       .def("end_again", &eager::Tracer::end_again)
       .def("input_written", &eager::Tracer::input_written)

@@ -1,4 +1,4 @@
-#include "eager/generator.h"
+#include "eager/batch_part.h"
 #include "native.h"
 
 namespace tw::py {
@@ -33,6 +33,10 @@ void bind_random(pb::module_& m) {
       .def("set_state", [](const GeneratorHandle& h, uint64_t seed,
                            uint64_t draws) { h.generator->set_state(seed, draws); })
       .def("capsule", [](const GeneratorHandle& h) { return handle_capsule(h.generator); });
+  pb::class_<eager::BatchPart>(m, "BatchPart", "While it is open, random ops draw for a part of a batch.")
+      .def(pb::init<int64_t, int64_t>(), pb::arg("size"), pb::arg("parts"))
+      .def("begin", &eager::BatchPart::begin)
+      .def("end", &eager::BatchPart::end);
   m.def("default_generator", [] { return GeneratorHandle{Ref<Generator>(&eager::default_generator())}; });
 }
 

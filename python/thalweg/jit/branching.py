@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.jit.context import tracing
-from thalweg.jit.regions import Recording, number_like, predicate, same_number, type_text
+from thalweg.jit.regions import Again, Gradients, Recording, number_like, predicate, same_number, type_text
 from thalweg.jit.tree import flatten, key_of, unflatten
 
 __all__ = ["cond"]
@@ -19,8 +19,15 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence = 
     if not (tracing.current is not None and isinstance(pred, Tensor)):
         return true_fn(*operands) if pred else false_fn(*operands)
     pred = predicate("cond", pred)
-    branches = [_record_branch(name, function, operands) for name, function in (("then", true_fn), ("else", false_fn))]
-    (yes, yes_tree, yes_leaves), (no, no_tree, no_leaves) = branches
+    gradients = Gradients()
+    while True:
+        gradients.prepare()
+        try:
+            yes, yes_tree, yes_leaves = _record_branch("then", true_fn, operands, gradients)
+            no, no_tree, no_leaves = _record_branch("else", false_fn, operands, gradients)
+            break
+        except Again:
+            continue
     if key_of(yes_tree) != key_of(no_tree):
         raise TypeError(
             "cond: its branches must return the same structure, "
@@ -45,9 +52,10 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence = 
     return unflatten(yes_tree, [numbers[i] if i in numbers else next(results) for i in range(len(yes_leaves))])
 
 
-def _record_branch(name: str, function: Callable, operands: Sequence) -> tuple:
+def _record_branch(name: str, function: Callable, operands: Sequence, gradients: Gradients) -> tuple:
     leaves: list = []
     with Recording(name) as region:
         tree = flatten(function(*operands), leaves)
+        gradients.settle(region)
         region.finish([leaf for leaf in leaves if isinstance(leaf, Tensor)])
     return region, tree, leaves

@@ -179,13 +179,17 @@ def _record_scan(f: Callable, carried: Carried, parts_tree: Any, parts: list, co
         try:
             with Recording("body") as region:
                 inputs, slices = carried.begin(region, parts)
+                versions = [part._version for part in slices]
                 carry, result = _pair(f(unflatten(carried.tree, inputs), unflatten(parts_tree, slices)))
                 leaves: list = []
                 tree = flatten(result, leaves)
                 after = carried.check(carry, inputs)
                 given = [leaf if isinstance(leaf, Tensor) else as_tensor(leaf) for leaf in leaves]
-                carried.finish(region, [*after, *given])
+                written = [i for i, part in enumerate(slices) if part._version != versions[i]]
+                carried.finish(region, [*after, *given, *(slices[i] for i in written)])
         except Again:
             continue
         done = _native.finish_loop(tracing.current.tracer, None, tensors, parts, count, reverse, region)
+        for i in reversed(written):
+            parts[i].copy_(done.pop())
         return unflatten(carried.tree, done[: len(tensors)]), unflatten(tree, done[len(tensors) :])

@@ -15,6 +15,7 @@ from thalweg.jit.tree import flatten, key_of, unflatten
 __all__ = [
     "Again",
     "Carried",
+    "Gradients",
     "Recording",
     "as_tensor",
     "number_like",
@@ -68,6 +69,37 @@ class Recording:
         self.region.drop()
 
 
+class Gradients:
+    """What a region does to `.grad` of tensors of the outside: it is made before the region, which adds to it."""
+
+    def __init__(self) -> None:
+        self._leaves: list[Tensor] = []
+        self._made: list[Tensor] = []
+
+    def prepare(self) -> None:
+        """Before the region: zeros, or a copy of what is there, where the region is known to make another one."""
+        for leaf in self._leaves:
+            leaf.grad = zeros_like_leaf(leaf) if leaf.grad is None else leaf.grad.detach().clone()
+            self._made.append(leaf.grad)
+        self._leaves = []
+
+    def settle(self, region: Any) -> None:
+        """At the end of the region. Raises Again where it makes gradients that nobody knew of."""
+        for leaf, before in region.changed_grads():
+            if leaf.grad is None:
+                raise NotImplementedError(
+                    "a traced function: a branch or a loop body takes away the .grad of a tensor of the outside, of "
+                    f"shape {list(leaf.shape)}, and leaves none; fill it with zeros instead"
+                )
+            if not any(before is made for made in self._made):
+                self._leaves.append(leaf)
+                continue
+            before.copy_(leaf.grad)
+            leaf.grad = before
+        if self._leaves:
+            raise Again
+
+
 def zeros_like_leaf(leaf: Tensor) -> Tensor:
     return _registry.FUNCTIONS["full"](list(leaf.shape), 0, dtype=leaf.dtype)
 
@@ -98,12 +130,14 @@ class Carried:
             own: list = []
             flatten(value, own)
             self._names += [name] * len(own)
+        self.gradients = Gradients()
         self.on_tape: set[int] = set()  # places through which gradients flow
         self.histories: list[Tensor] = []  # tensors of the outside that the body writes with a gradient
         self.dtypes: dict[int, Any] = {}  # of places that hold a number in the beginning
 
     def tensors(self) -> list[Tensor]:
         """Outside the region, before the first iteration."""
+        self.gradients.prepare()
         self.before = [
             leaf if isinstance(leaf, Tensor) else as_tensor(leaf, self.dtypes.get(i))
             for i, leaf in enumerate(self.leaves)
@@ -121,6 +155,7 @@ class Carried:
 
     def finish(self, region: Any, results: list[Tensor]) -> None:
         """Raises Again where the body writes to tensors of the outside with a gradient: it has to know them before."""
+        self.gradients.settle(region)
         if others := region.finish(results):
             self.histories += others
             raise Again
@@ -158,4 +193,4 @@ class Carried:
 
 
 class Again(Exception):
-    """The body has to be recorded anew, with numbers of other dtypes."""
+    """The region has to be recorded anew: it has shown what has to stand around it."""

@@ -142,6 +142,7 @@ class _Part:
             self._arguments[i] = None
         self._autocast = (_native.autocast_enabled(), _native.autocast_dtype())
         self._trace = tracing.current
+        self._region = self._trace.tracer.region if self._trace else 0
         self._draws = self._trace.tracer.draws if self._trace else default_generator.get_state()
 
     def pack(self, tensor: Tensor) -> _Holder:
@@ -211,7 +212,7 @@ class _Part:
             )
         if self._trace:
             tracer = self._trace.tracer
-            tracer.begin_again(self._draws if self._preserve else tracer.draws)
+            tracer.begin_again(self._region, self._draws if self._preserve else tracer.draws)
             try:
                 yield
             finally:

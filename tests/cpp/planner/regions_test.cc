@@ -123,3 +123,59 @@ TEST(a_launch_gives_its_regions_what_they_need) {
   inside.regions[0].bodies[0].actors[0].commit = -1;
   CHECK_THROWS(Error, plan::check_plan(inside), "region 0 has 0 launches");
 }
+
+namespace {
+
+// The parts of a batch of 6: a dropout of their rows, and a sum that is carried.
+constexpr const char* kParts = R"(graph "g" {
+  input %0 "x" : float32[3, 2, 4]
+  variable %1 "sum" : float32[2, 4]
+  %2, %3 = loop(None, None, [%1], [%0], [], length=3, parts=True) draw 0 body {
+    input %0 "" : float32[2, 4]
+    input %1 "" : float32[2, 4]
+    %2, %3 = dropout_of(%1, _part=[0., 0., 6., 4.]) draw 0 : float32[2, 4], bool[2, 4]
+    %4, %5 = dropout_of(%2) draw 1 : float32[2, 4], bool[2, 4]
+    %6 = add(%0, %4) : float32[2, 4]
+    return %6, %3
+    draws 2
+  } : float32[2, 4], bool[3, 2, 4]
+  %4, %5 = dropout_of(%2) draw 2 : float32[2, 4], bool[2, 4]
+  assign %1 = %2
+  return %3, %4
+  draws 3
+}
+)";
+
+}  // namespace
+
+TEST(parts_of_a_batch_take_their_draws_once) {
+  eager::initialize();
+  auto graph = ir::parse_graph(kParts);
+  ir::verify(*graph);
+  CHECK_EQ(ir::print_graph(*graph), kParts);
+  plan::Plan plan = planner::plan_graph(*graph);
+  CHECK(plan.regions[0].parts == 1 && plan.draws == 3 && !plan::has_open_draws(plan));
+  CHECK(plan::parse_plan(plan::print_plan(plan)) == plan);
+
+  std::string text = kParts;
+  text.replace(text.find("draw 2"), 6, "draw 1");
+  CHECK_THROWS(Error, ir::verify(*ir::parse_graph(text)), "draw 1 serves another node too");
+  text = kParts;
+  text.replace(text.find("parts=True"), 10, "reverse=True, parts=True");
+  CHECK_THROWS(Error, ir::parse_graph(text), "over the parts of a batch");
+}
+
+TEST(plans_of_parts_that_do_not_fit_are_refused) {
+  eager::initialize();
+  auto graph = ir::parse_graph(kParts);
+  auto refused = [&](auto change, const char* reason) {
+    plan::Plan plan = planner::plan_graph(*graph);
+    plan.seal = plan.regions[0].bodies[0].seal = 0;
+    change(plan);
+    CHECK_THROWS(Error, plan::check_plan(plan), reason);
+  };
+  refused([](plan::Plan& plan) { plan.regions[0].reverse = 1; }, "over the parts of a batch");
+  refused([](plan::Plan& plan) { plan.regions[0].parts = 2; }, "over the parts of a batch");
+  refused([](plan::Plan& plan) { plan.actors[0].launches[0].draw = 2; }, "takes 2 draws from 2 on, of 3");
+  refused([](plan::Plan& plan) { plan.regions[0].length = 4; }, "4 parts");
+}

@@ -208,6 +208,24 @@ def test_scan_stacks_and_carries():
         check(f, (tw.zeros(3), xs), (tw.ones(3), xs))
 
 
+def test_scan_writes_to_its_parts():
+    def f(x, y):
+        def body(total, parts):
+            a, b = parts
+            a += b
+            b[0] = total
+            return total + a.sum(), a * 2
+
+        return tw.scan(body, tw.tensor(1.0), (x, y), reverse=True)
+
+    results = []
+    for run in (f, tw.jit(f)):
+        x, y = tw.arange(6.0).reshape(3, 2), tw.ones(3, 2)
+        total, stacked = run(x, y)
+        results.append([total.item(), stacked.tolist(), x.tolist(), y.tolist()])
+    assert results[0] == results[1]
+
+
 def test_scan_without_parts_needs_a_length():
     check(lambda x: tw.scan(lambda c, _: (c * 2, c), x, length=5), (X,))
     with pytest.raises(ValueError, match="one length is wanted"):

@@ -100,7 +100,7 @@ class Accumulate(nn.Graph):
 
 def regular(seed=3):
     tw.manual_seed(seed)
-    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.2), nn.ReLU(), nn.Linear(8, 2))
+    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
     return model, optim.Adam(model.parameters(), lr=0.05)
 
 

@@ -9,10 +9,10 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.jit.context import tracing
 from thalweg.jit.convert.places import Place, Undefined
-from thalweg.jit.regions import Recording, number_like, same_number, type_text, zeros_like_leaf
+from thalweg.jit.regions import Again, Gradients, Recording, number_like, same_number, type_text, zeros_like_leaf
 from thalweg.jit.tree import flatten, key_of, unflatten
 
-__all__ = ["Branch", "Containers", "Nothing", "merge", "record_branch"]
+__all__ = ["Branch", "Containers", "Nothing", "merge", "record_branches"]
 
 # What a loop returns before a `return` in it has been reached. Where it has a value, a flag says so.
 Nothing = Undefined("the result of the loop", "no iteration has returned")
@@ -48,7 +48,7 @@ class Containers:
 class Branch:
     """A branch that has been recorded: its region, and the values of names at its end."""
 
-    def __init__(self, region: Any, before: Sequence, values: Sequence) -> None:
+    def __init__(self, region: Any, before: Sequence, values: Sequence, gradients: Gradients) -> None:
         self.region, self.values = region, values
         self.changed = [
             value is not old and not (isinstance(value, Undefined) and isinstance(old, Undefined))
@@ -62,13 +62,36 @@ class Branch:
             self.leaves.append(leaves)
             if changed:
                 given += [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        gradients.settle(region)
         region.finish(given)
 
 
-def record_branch(
-    place: Place, name: str, function: Callable, before: tuple, values: Callable, seen: Callable
+def record_branches(
+    place: Place, functions: tuple, begin: Callable, before: tuple, values: Callable, seen: Callable
+) -> list[Branch]:
+    """Records both branches, each after `begin()`; `values(returned)` are what counts at its end, for `before`."""
+    gradients = Gradients()
+    while True:
+        gradients.prepare()
+        branches = []
+        try:
+            for name, function in zip(("then", "else"), functions):
+                begin()
+                branches.append(_record_branch(place, name, function, before, values, seen, gradients))
+            return branches
+        except Again:
+            continue
+
+
+def _record_branch(
+    place: Place,
+    name: str,
+    function: Callable,
+    before: tuple,
+    values: Callable,
+    seen: Callable,
+    gradients: Gradients,
 ) -> Branch:
-    """Records a branch; `values(returned)` are what counts at its end."""
     containers = Containers(seen())
     with Recording(name) as region:
         returned = function()
@@ -81,7 +104,7 @@ def record_branch(
                 "name another value in the branch, or use a tensor",
             )
         try:
-            return Branch(region, before, after)
+            return Branch(region, before, after, gradients)
         except (RuntimeError, NotImplementedError, TypeError) as error:
             raise place.error(type(error), str(error)) from error
 

@@ -11,7 +11,7 @@ from thalweg._core._tensor import Tensor
 from thalweg.jit.context import bound, tracing
 from thalweg.jit.convert.branches import Containers, Nothing
 from thalweg.jit.convert.places import Place, Undefined
-from thalweg.jit.regions import Again, Carried, Recording, as_tensor, predicate
+from thalweg.jit.regions import Again, Carried, Gradients, Recording, as_tensor, predicate
 from thalweg.jit.tree import flatten, unflatten
 
 __all__ = ["Loop", "Range"]
@@ -75,6 +75,7 @@ class Loop:
         self._dtypes: dict[int, Any] = {}  # of numbers that turn out to be others than they look
         self._results: dict[int, tuple] = {}
         self._on_tape: set[int] = set()
+        self._gradients = Gradients()
         self._histories: list[Tensor] = []  # of the outside, written in the body with a gradient
 
     def run_while(self, first: Tensor, test: Callable, body: Callable) -> None:
@@ -141,6 +142,7 @@ class Loop:
             names = [*(self.names[i] for i in defined), *["the counter"] * len(extra)]
             carried = Carried(self.kind, [*(self.before[i] for i in defined), *extra], names)
             carried.dtypes, carried.histories, carried.on_tape = self._dtypes, self._histories, self._on_tape
+            carried.gradients = self._gradients
             tensors = carried.tensors()
             try:
                 with Recording("body") as region:

@@ -10,7 +10,7 @@ from thalweg._core._tensor import Tensor
 from thalweg.frontend import dtypes
 from thalweg.jit.branching import cond as _cond
 from thalweg.jit.context import tracing
-from thalweg.jit.convert.branches import Nothing, merge, record_branch
+from thalweg.jit.convert.branches import Nothing, merge, record_branches
 from thalweg.jit.convert.loops import Loop, Range
 from thalweg.jit.convert.places import Place, Undefined, load
 from thalweg.jit.regions import predicate
@@ -54,10 +54,7 @@ def if_(test: Any, then: Callable, other: Callable, get: Callable, put: Callable
         (then if test else other)()
         return
     place, before = Place(), get()
-    branches = []
-    for name, function in (("then", then), ("else", other)):
-        put(before)
-        branches.append(record_branch(place, name, function, before, lambda _: get(), seen))
+    branches = record_branches(place, (then, other), lambda: put(before), before, lambda _: get(), seen)
     put(merge(place, predicate("if", test), names, before, *branches))
 
 
@@ -68,10 +65,7 @@ def if_return(
         return then() if test else other()
     place, before = Place(), get()
     nothing = (Undefined("the result"),)
-    branches = []
-    for name, function in (("then", then), ("else", other)):
-        put(before)
-        branches.append(record_branch(place, name, function, nothing, lambda returned: (returned,), seen))
+    branches = record_branches(place, (then, other), lambda: put(before), nothing, lambda made: (made,), seen)
     put(before)
     (result,) = merge(place, predicate("if", test), ("what is returned",), nothing, *branches)
     if isinstance(result, Undefined) and result is not Nothing:
