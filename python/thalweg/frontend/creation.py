@@ -128,8 +128,13 @@ def _to_tensor(data: Any, wanted: dtype | None, copy: bool) -> Tensor:
     return _from_nested(data, wanted)
 
 
+def _memory_of(array: Any) -> Any:
+    """The array itself, also of one that a traced function has drawn (jit/host_arrays.py)."""
+    return array._memory if hasattr(type(array), "_enter_program") else array
+
+
 def _from_array(data: Any) -> Tensor:
-    array = _native.as_array(data)
+    array = _native.as_array(_memory_of(data))
     if array.dtype.byteorder == ">" or any(stride < 0 or stride % array.itemsize for stride in array.strides):
         array = array.astype(array.dtype.newbyteorder("="), order="C")
     if array.dtype.kind == "u" and array.itemsize > 1:
@@ -195,7 +200,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         TypeError: an element type that no dtype matches.
         ValueError: negative strides.
     """
-    return _native.from_numpy(ndarray)
+    return _native.from_numpy(_memory_of(ndarray))
 
 
 @export(function=True)

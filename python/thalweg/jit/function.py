@@ -156,6 +156,8 @@ class Compiled(_native.CallPath):
         try:
             with trace:
                 self._watch(trace, args)
+                traced_args = [trace.stand_in(arg) for arg in traced_args]
+                traced_kwargs = {name: trace.stand_in(arg) for name, arg in traced_kwargs.items()}
                 value = converted(self._function)(*traced_args, **traced_kwargs)
                 check_result(value)
                 if trace.tracer.entangled():
@@ -223,6 +225,7 @@ class Compiled(_native.CallPath):
             seen += trace.watch_cell(cell, name)
         is_method = owner is None and args and code.co_varnames[:1] == ("self",)
         owner = args[0] if is_method else owner
+        trace.watch_generators(function, owner)
         if hasattr(owner, "__dict__") and not hasattr(owner, "_parameters"):
             trace.watch(owner.__dict__, type(owner).__name__)
             seen += owner.__dict__.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import weakref
 from collections.abc import Callable, Collection, Iterator
@@ -12,7 +13,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.jit.context import tracing
 from thalweg.jit.convert.calls import converted
-from thalweg.jit.host import SOURCES, Draw, HostStep, ScheduleStep, Source, parts_of
+from thalweg.jit.host import Draw, Hooks, HostStep, ScheduleStep, Source, parts_of
 from thalweg.jit.modules import ModuleGuard
 from thalweg.jit.numbers import Number
 
@@ -54,7 +55,6 @@ class Trace:
         self.graph_numbers: dict[str, int] = {}  # source → number of the graph
         self.made_state = False  # the call made entries that later ones find: it is like no other
         self._varying = varying
-        self._unhook: list[Callable[[], None]] = []
         self._optimizers: list[tuple] = []  # (optimizer, its state, the state's keys, how many were filled)
         self._lifted: list[tuple[Any, dict]] = []  # (container, what it held)
         self._own_text: dict[tuple[int, Any], str] = {}  # (id of container, key) → source of the number there
@@ -65,29 +65,37 @@ class Trace:
     def __enter__(self) -> Trace:
         self.tracer.start()
         tracing.begin(self)
-        self._unhook = [source.hook(self.draw, lambda: tracing.current is self) for source in SOURCES if source.module]
+        self._hooks = Hooks(self, lambda: tracing.current is self)
         return self
 
     def __exit__(self, kind: Any, *failure: object) -> None:
         tracing.end()
         self.tracer.stop()
-        for unhook in self._unhook:
-            unhook()
+        self._hooks.check()
+        self._hooks.restore()
         self._restore_numbers()
         for step in reversed(self.host_steps):
             step.undo()
-        if kind is not None:
+        if kind is not None or self._hooks.past:
             self.abandon()
         self._check_scalers(kind is not None)
+        if kind is None and self._hooks.past:
+            raise NotImplementedError(
+                f"{self._hooks.past}: a traced function draws in a way that its trace does not see, so that every call "
+                "would use the same numbers: by a function imported by itself in another module, or by an object that "
+                "the function's own code does not name. Call it by its module (random.random()), or draw outside"
+            )
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Python code inside runs for real."""
+        self._hooks.check()
         tracing.end()
         self.tracer.stop()
         try:
             yield
         finally:
+            self._hooks.settle()
             self.tracer.start()
             tracing.begin(self)
 
@@ -157,16 +165,52 @@ class Trace:
         self._lift_last_rates(schedule)
 
     def draw(self, source: Source, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """A number that the host draws, in every call before the program runs."""
+        """What the host draws, in every call before the program runs."""
         args = tuple(_fixed(arg) for arg in args)
         kwargs = {key: _fixed(arg) for key, arg in kwargs.items()}
         first = not any(isinstance(step, Draw) and step.source is source for step in self.host_steps)
-        step = Draw(source, lambda: function(*args, **kwargs), first)
+        return self.host(Draw(self, source, lambda: function(*args, **kwargs), first))
+
+    def host(self, step: Any) -> Any:
+        """What a host step gives, in every call before the program runs: numbers and arrays."""
+        if self.tracer.region:
+            raise NotImplementedError(
+                f"{step.name}: in a branch or a loop body of a traced function nothing is drawn by the host, which "
+                "would do it once, before the program runs; draw before, or use random numbers of tensors"
+            )
         self.host_steps.append(step)  # at once, so that a failure takes it back
         step.save()
         with self.paused():
             step.run()
-        return self.new_number(step.drawn, 0, step.drawn[0], f"a number of {source.name}")
+        return self._given(step.result, f"a number of {step.name}")
+
+    def _given(self, result: Any, name: str) -> Any:
+        if type(result) is list and len(result) == 1 and type(result[0]) in (int, float):
+            return self.new_number(result, 0, result[0], name)
+        return [self._given(item, name) for item in result] if type(result) is list else result
+
+    def watch_generators(self, function: Any, owner: Any) -> None:
+        """Sees draws by what the code of a function finds by name: in its module, its closure, and its object."""
+        outside = function.__globals__
+        for name, value in list(outside.items()):
+            if self._hooks.look(functools.partial(outside.__setitem__, name), value):
+                self.same.append((outside, name, value))
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # not bound yet
+                value = cell.cell_contents
+                if self._hooks.look(functools.partial(setattr, cell, "cell_contents"), value):
+                    self.owners.append((cell, "cell_contents", value))
+        attributes = getattr(owner, "__dict__", {})
+        attributes = attributes if type(attributes) is dict else {}  # a class's cannot be replaced
+        for name, value in list(attributes.items()):
+            if self._hooks.look(functools.partial(attributes.__setitem__, name), value):
+                self.same.append((attributes, name, value))
+
+    def stand_in(self, argument: Any) -> Any:
+        """What the traced function gets for an argument: one that draws is seen to."""
+        found = [argument]
+        self._hooks.look(functools.partial(found.__setitem__, 0), argument)
+        return found[0]
 
     def lift_schedule(self, schedule: Any) -> None:
         """The function reads the rates that a schedule has set last."""

@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 import thalweg as tw
 
 F = tw.nn.functional
@@ -69,3 +70,43 @@ def test_independent_dropouts_draw_in_the_order_of_eager_mode():
         expected = f(x, y)
         tw.manual_seed(seed)
         assert all((a == b).all() for a, b in zip(compiled(x, y), expected))
+
+
+def test_what_is_added_in_place_is_added_once():
+    def f(x, y):
+        x += y.mean()
+        return x
+
+    y = tw.arange(6.0).reshape(2, 3)
+    for function in (f, tw.jit(f)):
+        x = tw.ones(2, 3)
+        for call in (1, 2):
+            assert function(x, y).tolist() == x.tolist() == [[1 + 2.5 * call] * 3] * 2
+
+
+def test_a_change_in_place_behind_an_op_that_gave_its_input_back():
+    def f(x):
+        y = F.dropout(x, 0.5, training=False)
+        y *= 2
+        return y
+
+    for function in (f, tw.jit(f)):
+        x = tw.ones(2, 2)
+        assert function(x).tolist() == x.tolist() == [[2, 2], [2, 2]]
+
+
+def test_products_that_do_not_fit_say_the_same_in_a_graph():
+    cases = (
+        (lambda a, b: a @ b, tw.ones(3, 3, dtype=tw.float64), tw.ones(3, 3)),
+        (F.linear, tw.ones(302), tw.ones(1, 128)),
+        (lambda a, b: a @ b, tw.ones(16, 264, 32, 32), tw.ones(20, 2048)),
+    )
+    for function, a, b in cases:
+        messages = []
+        for call in (function, tw.jit(function)):
+            with pytest.raises(RuntimeError) as caught:
+                call(a, b)
+            messages.append(str(caught.value).splitlines()[0])
+        assert messages[0] == messages[1]
+        wanted = ("float64", "float32") if a.dtype != b.dtype else (str(list(a.shape)), str(list(b.shape)))
+        assert all(word in messages[0] for word in wanted)

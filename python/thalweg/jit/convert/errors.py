@@ -35,9 +35,14 @@ def with_place(error: Exception) -> Exception:
 
 
 def check_result(value: Any) -> None:
-    """Raises where a name without a value is returned."""
+    """Raises where a name without a value is returned, or an array that is another one in every call."""
     if isinstance(value, Undefined):
         value._raise()
+    elif hasattr(type(value), "_enter_program"):  # see jit/host_arrays.py
+        raise TypeError(
+            "a traced function returns an array that NumPy draws in every call, in memory that every call fills anew: "
+            "return a tensor of it, tw.tensor(array)"
+        )
     elif isinstance(value, (tuple, list)):
         for item in value:
             check_result(item)
