@@ -133,7 +133,7 @@ constexpr const char* kParts = R"(graph "g" {
   %2, %3 = loop(None, None, [%1], [%0], [], length=3, parts=True) draw 0 body {
     input %0 "" : float32[2, 4]
     input %1 "" : float32[2, 4]
-    %2, %3 = dropout_of(%1, _part=[0., 0., 6., 4.]) draw 0 : float32[2, 4], bool[2, 4]
+    %2, %3 = dropout_of(%1, _part=[0.0, 0.0, 6.0, 4.0]) draw 0 : float32[2, 4], bool[2, 4]
     %4, %5 = dropout_of(%2) draw 1 : float32[2, 4], bool[2, 4]
     %6 = add(%0, %4) : float32[2, 4]
     return %6, %3
