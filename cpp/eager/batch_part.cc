@@ -23,6 +23,7 @@ BatchPart::BatchPart(int64_t size, int64_t parts)
     first_ = outer_->part() * parts;
     parts_ *= outer_->parts_;
   }
+  if (tracer_) first_draw_ = last_draw_ = tracer_->draws();
   t_current = this;
 }
 
@@ -40,12 +41,17 @@ void BatchPart::begin(int64_t part) {
     look(known);
     known.generator->set_state(known.seed, known.first);
   }
+  if (tracer_) {
+    last_draw_ = std::max(last_draw_, tracer_->draws());
+    tracer_->set_draws(first_draw_);
+  }
   part_ = part;
 }
 
 void BatchPart::end() {
   if (!std::exchange(open_, false)) return;
   t_current = before_;
+  if (tracer_) tracer_->set_draws(std::max(last_draw_, tracer_->draws()));
   for (Known& known : generators_) {
     look(known);
     if (known.generator->seed() == known.seed) known.generator->set_state(known.seed, known.last);

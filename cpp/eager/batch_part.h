@@ -43,7 +43,8 @@ class BatchPart {
   void look(Known& known) const;
 
   int64_t size_, parts_, first_ = 0, part_ = 0;
-  const Tracer* tracer_;  // that recorded when it was made
+  Tracer* tracer_;                          // that recorded when it was made
+  int64_t first_draw_ = 0, last_draw_ = 0;  // of the tracer, as of a generator
   BatchPart *before_, *outer_;
   bool open_ = true;
   std::vector<Known> generators_;

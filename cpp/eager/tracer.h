@@ -132,6 +132,7 @@ class Tracer {
   // The gradient that the node of the tape which runs now was given.
   Tensor gradient;
   int64_t draws() const { return at_->draws; }
+  void set_draws(int64_t draws) { at_->draws = draws; }
   // The region that is recorded; 0: none.
   uint64_t region() const { return scopes_.empty() ? 0 : scopes_.back().id; }
   // What is recorded until end_again() repeats what was recorded before, in region `region` from draw

@@ -338,3 +338,16 @@ def test_graphs_of_global_tensors_are_not_saved(tmp_path):
 def test_errors_name_the_way_out(use, error, words):
     with pytest.raises(error, match=words):
         tw.jit(use)(tw.ones(4, placement=PAIR, sbp=S(0)))
+
+
+def test_parts_of_a_batch_draw_the_numbers_of_the_whole():
+    def f(x, w):
+        return tw.micro_batches(lambda x: F.dropout(x @ w, 0.5), 2)(x)
+
+    x, w = values((8, 5)), values((5, 6), 1)
+    tw.manual_seed(3)
+    expected = F.dropout(x @ w, 0.5)
+    for run in (f, tw.jit(f)):
+        for how in ([S(0), S(1)], [B, S(0)]):
+            tw.manual_seed(3)
+            same(run(x.to_global(MESH, how), w.to_global(MESH, [B, B])), expected)
