@@ -80,6 +80,39 @@ def test_gradients_are_averaged_between_machines(nodes):
     assert len(lines_of(nodes([2, 1], code))) == 3
 
 
+GRAPH = """
+import numpy as np
+from thalweg._core._native import Graph, PartProgram, lay_out
+where = f"@cpu{list(range(size))}"
+text = f'''graph "norms" {{
+  input %0 "x" : float32[3000, 40] {where} S(0)
+  variable %1 "w" : float32[40, 40] {where} B
+  %2 = mm(%0, %1) : float32[3000, 40]
+  %3 = transpose(%0, dim0=0, dim1=1) : float32[40, 3000]
+  %4 = mm(%3, %2) : float32[40, 40]
+  %5 = boxing(%4) : float32[40, 40] {where} B
+  %6 = boxing(%2) : float32[3000, 40] {where} B
+  assign %1 = %5
+  return %6
+}}'''
+rng = np.random.default_rng(0)
+x, w = (rng.standard_normal(shape).astype(np.float32) / 60 for shape in [(3000, 40), (40, 40)])
+cut, inputs, states, outputs = lay_out(Graph.parse(text))
+weight = tw.tensor(w)
+program, mine = PartProgram(cut, [weight]), tw.tensor(np.array_split(x, size)[rank].copy())
+for step in range(20):
+    (y,) = program.run([mine])
+    np.testing.assert_allclose(y.numpy(), x @ w, rtol=1e-3, atol=1e-6)
+    w = x.T @ (x @ w)
+    np.testing.assert_allclose(weight.numpy(), w, rtol=1e-3, atol=1e-6)
+print("equal")
+"""
+
+
+def test_graphs_box_between_machines(nodes):
+    assert len(lines_of(nodes([2, 1], GRAPH))) == 3
+
+
 def test_calls_that_do_not_fit_are_errors_on_every_machine(nodes):
     outcomes = nodes(
         [1, 2],
