@@ -11,7 +11,7 @@
 #include <array>
 #include <utility>
 
-#include "device/cpu/row_pass.h"
+#include "device/cpu/clones.h"
 #include "device/cpu/tensor_lists.h"
 
 namespace tw::ops {
@@ -20,11 +20,9 @@ namespace {
 
 template <class T, class F, class... State>
 TW_INLINE void update_elements(int64_t n, const F& f, T* param, const T* grad, State*... states) {
-  // The arrays do not overlap. Meanwhile the next chunk is fetched: a processor's own fetching ahead ends
-  // with the page, and begins anew in each of several arrays.
-  device::row_pass(
-      n, [&](int64_t i) __attribute__((always_inline)) { f(param[i], grad[i], states[i]...); }, param, grad,
-      states...);
+  // The arrays do not overlap.
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) f(param[i], grad[i], states[i]...);
 }
 
 template <class T, class F, size_t... I>
