@@ -127,9 +127,7 @@ void Step::compile(eager::Tracer& tracer, CompileOptions options) {
   finish_compiling(tracer);
 }
 
-void Step::finish_compiling(eager::Tracer& tracer) {
-  describe_arguments(tracer);
-}
+void Step::finish_compiling(eager::Tracer& tracer) { describe_arguments(tracer); }
 
 // The joint graph becomes two programs. Both halves are simplified, and laid out, as one: what backward can
 // share with forward, it does.
