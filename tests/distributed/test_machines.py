@@ -149,7 +149,9 @@ def begin(network, tmp_path, processes, code):
 
 
 def test_a_killed_rank_is_noticed_on_the_other_machine(network, tmp_path):
-    started, pids = begin(network, tmp_path, [2, 1], LOOP)
+    # It has a worker that outlives it, which must not keep its connections open.
+    worker = "dist.barrier()\nif rank == 2 and os.fork() == 0: os.setsid(); time.sleep(8); os._exit(0)\n"
+    started, pids = begin(network, tmp_path, [2, 1], worker + LOOP)
     time.sleep(0.2)
     os.kill(pids[2], signal.SIGKILL)
     first, second = machines.finish(started)
