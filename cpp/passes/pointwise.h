@@ -9,8 +9,8 @@ inline bool is_pointwise(const ir::OpDef& def) {
   if (def.localize) return false;
   if (sbp::is_elementwise(def.sbp_rule)) return true;
   // Their rules have more: these are linear in some of their operands.
-  for (const char* name :
-       {"mul", "true_divide", "lerp", "addcmul", "addcdiv", "masked_fill", "clamp", "fill", "cast"})
+  for (const char* name : {"mul", "mul_add", "true_divide", "lerp", "addcmul", "addcdiv", "masked_fill",
+                           "clamp", "fill", "cast"})
     if (def.schema.name == name) return true;
   return false;
 }

@@ -8,7 +8,7 @@ _EXTREME = r"P\((max|min)\).* -> "
 # Of ops whose names match the first expression, signatures whose text matches the second.
 REASONS: list[tuple[str, str, str]] = [
     (
-        "add|sub|rsub|mul|true_divide|trunc_divide|floor_divide|remainder|lerp|addcmul|addcdiv|addmm|baddbmm|linear|"
+        "add|sub|rsub|mul|true_divide|trunc_divide|floor_divide|remainder|lerp|mul_add|addcmul|addcdiv|addmm|baddbmm|linear|"
         "mm|broadcast_mm|convolution|(layer|group)_norm|batch_norm_train|clamp|fmax|fmin|bitwise_and|bitwise_or|"
         "logaddexp2?|copysign|searchsorted_rows|solve_triangular|index_put|scatter_elements|window_write|pow|pow_backward|"
         "cross_entropy_.*|nll_loss_.*|plane_scatter",

@@ -1,5 +1,6 @@
 // mul_add: a b + c, where the product is rounded before c is added, as by mul and add one after the other.
 #include "ir/registry.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -13,6 +14,13 @@ void infer_mul_add(InferContext& c) {
            c.outputs[0].dtype);
 }
 
+// As mul and add: linear in one factor and the term together.
+void sbp_mul_add(sbp::RuleContext& c) {
+  sbp::elementwise(c);
+  sbp::add_pending(c, {0, 2});
+  sbp::add_pending(c, {1, 2});
+}
+
 }  // namespace
 
 void define_mul_add(OpRegistry& r) {
@@ -20,7 +28,8 @@ void define_mul_add(OpRegistry& r) {
       .doc("a * b + c, rounded twice.")
       .infer(infer_mul_add)
       .no_grad("passes make it, after gradients are recorded")
-      .sbp(sbp::elementwise)
+      .sbp(sbp_mul_add)
+      .order(ResultOrder::kLikeInputs)
       .cost(pointwise_cost<2>);
 }
 

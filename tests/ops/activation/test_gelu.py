@@ -3,7 +3,9 @@ import math
 import numpy as np
 import pytest
 import thalweg as tw
-from harness import check, sample
+from harness import array, check, sample, to_tensor
+from sharded import check_call
+from thalweg._registry import ops
 
 erf = np.vectorize(math.erf, otypes=[float])
 
@@ -42,3 +44,15 @@ def test_far_from_zero_and_not_a_number(dtype):
     far = x.detach().tolist()[3:6]
     assert y.tolist()[:6] == [0.0, 0.0, 0.0, *far] and x.grad.tolist()[:6] == [0.0] * 3 + [1.0] * 3
     assert math.isnan(y.tolist()[6]) and math.isnan(x.grad.tolist()[6])
+
+
+def test_with_slope():
+    """The op that programs run where both are wanted: its two results, and its signatures."""
+    for dtype in (tw.float32, tw.float64):
+        x = tw.tensor(np.linspace(-6, 6, 41), dtype=dtype, requires_grad=True)
+        y = tw.nn.functional.gelu(x)
+        y.sum().backward()
+        result, slope = ops.gelu_with_slope.on_shard([x.detach()], None, None, None, x.detach())
+        np.testing.assert_array_equal(result.numpy(), y.detach().numpy())
+        np.testing.assert_allclose(slope.numpy(), x.grad.numpy(), rtol=2e-6, atol=1e-7)
+    check_call(ops.gelu_with_slope, [to_tensor(array((4, 6)), "float64")], {}, False)
