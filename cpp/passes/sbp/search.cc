@@ -4,13 +4,17 @@
 // and of all, where they are too many, the cheapest ones. (3) The choices of the best last state, traced
 // back.
 //
-// Nodes × states × candidates; the number of states is bounded by what is left of a fixed budget.
+// Nodes × states × candidates; the number of states is bounded by what is left of a fixed budget. States that
+// agree on the values of a step are looked at once there.
 #include "passes/sbp/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
+#include "base/small_vector.h"
 #include "passes/sbp/sources.h"
 
 namespace tw::passes {
@@ -262,19 +266,29 @@ class Search {
     return static_cast<int>(std::ranges::find(shared.values, value) - shared.values.begin());
   }
 
-  // Where a state's values are after the demands; returns the time that takes.
-  double follow(const State& state, const Shared& shared, const std::vector<Wanted>& wanted,
-                std::vector<int>* now) {
-    now->clear();
-    for (int value : shared.values) now->push_back(state.variants[slots_[value]]);
+  // What a candidate makes of all states that agree on the values of a step: the time, what is added to the
+  // states' hashes, and where the values are then.
+  struct Outcome {
     double seconds = 0;
+    uint64_t hash = 0;
+    SmallVector<int, 4> now;
+  };
+
+  Outcome outcome_of(const std::vector<int>& before, const Shared& shared,
+                     const std::vector<Wanted>& wanted) {
+    Outcome outcome;
+    outcome.now.append(before.begin(), before.end());
     for (const Wanted& one : wanted) {
       int value = shared.values[one.place];
-      auto move = variants_[value].move((*now)[one.place], one.demand, problem_.values[value], times_);
-      (*now)[one.place] = move.next;
-      seconds += move.seconds;
+      auto move = variants_[value].move(outcome.now[one.place], one.demand, problem_.values[value], times_);
+      outcome.now[one.place] = move.next;
+      outcome.seconds += move.seconds;
     }
-    return seconds;
+    for (size_t i = 0; i < shared.values.size(); i++) {
+      outcome.hash -= hash_of(shared.values[i], before[i]);
+      if (shared.alive[i]) outcome.hash += hash_of(shared.values[i], outcome.now[i]);
+    }
+    return outcome;
   }
 
   void step(int number) {
@@ -318,32 +332,74 @@ class Search {
   void advance(int number, const Shared& shared, const std::vector<double>& own,
                const std::vector<std::vector<Wanted>>& wanted,
                const std::vector<std::pair<int, std::vector<int>>>& made) {
-    std::vector<Transition> all;
-    all.reserve(states_.size() * own.size());
-    std::vector<int> now;
-    for (size_t s = 0; s < states_.size(); s++) {
-      const State& state = states_[s];
-      for (size_t c = 0; c < own.size(); c++) {
-        double seconds = state.seconds + own[c] + follow(state, shared, wanted[c], &now);
-        uint64_t hash = state.hash;
-        for (size_t i = 0; i < shared.values.size(); i++) {
-          int value = shared.values[i];
-          hash -= hash_of(value, state.variants[slots_[value]]);
-          if (shared.alive[i]) hash += hash_of(value, now[i]);
-        }
-        for (const auto& [value, variants] : made) hash += hash_of(value, variants[c]);
-        all.push_back({seconds, hash, static_cast<int>(s), static_cast<int>(c)});
+    std::map<std::vector<int>, std::vector<Outcome>> outcomes;
+    std::vector<const std::vector<Outcome>*> of_state;
+    std::vector<int> before(shared.values.size());
+    for (const State& state : states_) {
+      for (size_t i = 0; i < before.size(); i++) before[i] = state.variants[slots_[shared.values[i]]];
+      auto [at, fresh] = outcomes.try_emplace(before);
+      for (size_t c = 0; fresh && c < own.size(); c++) {
+        at->second.push_back(outcome_of(before, shared, wanted[c]));
+        at->second.back().seconds += own[c];
+        for (const auto& [value, variants] : made) at->second.back().hash += hash_of(value, variants[c]);
       }
+      of_state.push_back(&at->second);
     }
-    keep_best(all);
+    transitions_.clear();
+    places_.assign(std::bit_ceil(2 * states_.size() * own.size()), -1);
+    for (size_t s = 0; s < states_.size(); s++)
+      for (size_t c = 0; c < own.size(); c++) {
+        const Outcome& outcome = (*of_state[s])[c];
+        note({states_[s].seconds + outcome.seconds, states_[s].hash + outcome.hash, static_cast<int>(s),
+              static_cast<int>(c)});
+      }
+    keep_best();
+    follow(number, shared, of_state, made);
+  }
+
+  // In the order of parents and candidates, so that among equals the first ones win.
+  void note(const Transition& one) {
+    size_t mask = places_.size() - 1, at = one.hash & mask;
+    while (places_[at] >= 0 && transitions_[places_[at]].hash != one.hash) at = (at + 1) & mask;
+    if (places_[at] < 0) {
+      places_[at] = static_cast<int>(transitions_.size());
+      transitions_.push_back(one);
+    } else if (one.seconds < transitions_[places_[at]].seconds) {
+      transitions_[places_[at]] = one;
+    }
+  }
+
+  void keep_best() {
+    auto order = [](const Transition& a, const Transition& b) {
+      return std::tie(a.seconds, a.parent, a.candidate) < std::tie(b.seconds, b.parent, b.candidate);
+    };
+    if (static_cast<int64_t>(transitions_.size()) > most_states_) {
+      std::ranges::nth_element(transitions_, transitions_.begin() + most_states_, order);
+      transitions_.resize(most_states_);
+      result_.exact = false;
+    }
+    std::ranges::sort(transitions_, order);
+  }
+
+  // The states that are kept. Most slots are those of the parent, whose list the last of its children takes.
+  void follow(int number, const Shared& shared, const std::vector<const std::vector<Outcome>*>& of_state,
+              const std::vector<std::pair<int, std::vector<int>>>& made) {
+    std::vector<int> children(states_.size());
+    for (const Transition& one : transitions_) children[one.parent]++;
     std::vector<State> next;
-    next.reserve(all.size());
+    next.reserve(transitions_.size());
     std::vector<std::pair<int, int>> trail;
-    for (const Transition& one : all) {
-      State state = states_[one.parent];
-      follow(states_[one.parent], shared, wanted[one.candidate], &now);
+    trail.reserve(transitions_.size());
+    for (const Transition& one : transitions_) {
+      State& parent = states_[one.parent];
+      State state;
+      if (--children[one.parent] == 0)
+        state.variants = std::move(parent.variants);
+      else
+        state.variants = parent.variants;
+      const Outcome& outcome = (*of_state[one.parent])[one.candidate];
       for (size_t i = 0; i < shared.values.size(); i++)
-        state.variants[slots_[shared.values[i]]] = shared.alive[i] ? now[i] : -1;
+        state.variants[slots_[shared.values[i]]] = shared.alive[i] ? outcome.now[i] : -1;
       state.seconds = one.seconds;
       state.hash = one.hash;
       next.push_back(std::move(state));
@@ -357,25 +413,6 @@ class Search {
       for (size_t s = 0; s < states_.size(); s++) states_[s].variants[slot] = variants[trail[s].second];
     }
     trails_.push_back({number, std::move(trail)});
-  }
-
-  // In the order of parents and candidates, so that among equals the first ones win.
-  void keep_best(std::vector<Transition>& all) {
-    std::ranges::sort(all, [](const Transition& a, const Transition& b) {
-      return std::tie(a.hash, a.seconds, a.parent, a.candidate) <
-             std::tie(b.hash, b.seconds, b.parent, b.candidate);
-    });
-    auto rest = std::ranges::unique(all, {}, &Transition::hash);
-    all.erase(rest.begin(), rest.end());
-    auto order = [](const Transition& a, const Transition& b) {
-      return std::tie(a.seconds, a.parent, a.candidate) < std::tie(b.seconds, b.parent, b.candidate);
-    };
-    if (static_cast<int64_t>(all.size()) > most_states_) {
-      std::ranges::nth_element(all, all.begin() + most_states_, order);
-      all.resize(most_states_);
-      result_.exact = false;
-    }
-    std::ranges::sort(all, order);
   }
 
   void trace_back() {
@@ -415,6 +452,10 @@ class Search {
   int slot_count_ = 0;
   int64_t most_states_ = 0;
   std::vector<State> states_;
+  // Of the step that is taken: the transitions with unlike states behind them, and their places in a table by
+  // hash.
+  std::vector<Transition> transitions_;
+  std::vector<int> places_;
   std::vector<Trail> trails_;
   Choices result_;
 };
