@@ -36,7 +36,8 @@ class Cutter {
       : layout_(layout),
         devices_(stream_a_device ? std::max<size_t>(layout.ranks.size(), 1) : 1),
         open_(devices_),
-        after_(devices_) {}
+        after_(devices_),
+        landed_for_(devices_, -1) {}
 
   std::vector<ActorSteps> run() {
     if (devices_ > 1 || (!layout_.flights.empty() && layout_.flights[0].step == 0)) begin();
@@ -65,10 +66,24 @@ class Cutter {
 
   void close(size_t device) {
     if (open_[device].empty()) return;
-    ActorSteps chain{std::move(open_[device]), false, static_cast<int>(device), after_[device]};
+    ActorSteps chain{std::move(open_[device]), false, static_cast<int>(device), {}};
+    std::set<int> after;
+    wait(device, after);
+    chain.after.assign(after.begin(), after.end());
     open_[device].clear();
-    after_[device] = {push(std::move(chain))};
+    come_after(device, push(std::move(chain)));
   }
+
+  // What an actor of the device that is no crossing waits for.
+  void wait(size_t device, std::set<int>& after) const {
+    after.insert(after_[device].begin(), after_[device].end());
+    if (landed_for_[device] >= 0) after.insert(landed_for_[device]);
+  }
+  void come_after(size_t device, int actor) {
+    after_[device] = {actor};
+    landed_for_[device] = -1;
+  }
+
   void close_all() {
     for (size_t device = 0; device < devices_; device++) close(device);
   }
@@ -80,7 +95,12 @@ class Cutter {
     for (int device : devices) close(device);
     ActorSteps actor{{step}, crossing, devices[0], {}};
     std::set<int> after;
-    for (int device : devices) after.insert(after_[device].begin(), after_[device].end());
+    for (int device : devices) {
+      if (crossing)
+        after.insert(after_[device].begin(), after_[device].end());
+      else
+        wait(device, after);
+    }
     if (crossing && !crossings_.empty()) after.insert(crossings_.back());
     actor.after.assign(after.begin(), after.end());
     int number = push(std::move(actor));
@@ -88,7 +108,7 @@ class Cutter {
       begun_++;
       crossings_.push_back(number);
     } else {
-      for (int device : devices) after_[device] = {number};
+      for (int device : devices) come_after(device, number);
     }
   }
 
@@ -100,15 +120,18 @@ class Cutter {
     if (landed == landed_) return;
     close_all();
     landed_ = landed;
-    for (auto& after : after_) after.push_back(crossings_[landed - 1]);
+    std::ranges::fill(landed_for_, crossings_[landed - 1]);
   }
 
   // What comes from here on waits for everything before.
   void join() {
     close_all();
     std::set<int> all;
-    for (const auto& after : after_) all.insert(after.begin(), after.end());
-    for (auto& after : after_) after.assign(all.begin(), all.end());
+    for (size_t device = 0; device < devices_; device++) wait(device, all);
+    for (size_t device = 0; device < devices_; device++) {
+      after_[device].assign(all.begin(), all.end());
+      landed_for_[device] = -1;
+    }
   }
 
   // The last actor waits for all others, unless it does so already.
@@ -126,9 +149,11 @@ class Cutter {
   const size_t devices_;
   std::vector<ActorSteps> actors_;
   std::vector<std::vector<size_t>> open_;  // steps of the chain that is being put together, by device
-  std::vector<std::vector<int>> after_;    // what the next actor of a device waits for
-  std::vector<int> crossings_;             // actors
-  size_t begun_ = 0, landed_ = 0;          // flights
+  std::vector<std::vector<int>>
+      after_;                      // what the next actor of a device waits for: those of a device before,
+  std::vector<int> landed_for_;    // and, but for crossings, the last one that is over; -1: none
+  std::vector<int> crossings_;     // actors
+  size_t begun_ = 0, landed_ = 0;  // flights
 };
 
 }  // namespace
