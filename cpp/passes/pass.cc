@@ -77,9 +77,11 @@ std::span<const Pass> final_passes() {
   return kPasses;
 }
 
-std::span<const Pass> layout_passes() {
+std::span<const Pass> layout_passes(bool processes) {
   static constexpr Pass kPasses[] = {{"choose_layouts", choose_layouts}, {"gather_boxings", gather_boxings}};
-  return kPasses;
+  static constexpr Pass kOfProcesses[] = {{"choose_layouts", choose_layouts_of_processes},
+                                          {"gather_boxings", gather_boxings}};
+  return processes ? kOfProcesses : kPasses;
 }
 
 std::span<const Pass> meeting_passes() {

@@ -31,7 +31,8 @@ std::span<const Pass> fuse_passes();
 std::span<const Pass> final_passes();
 
 // What is run on a simplified graph that has global values, before it is cut into those of the ranks.
-std::span<const Pass> layout_passes();
+// `processes`: ranks of several processes take part.
+std::span<const Pass> layout_passes(bool processes = false);
 // What is run after them where ranks of several processes take part: messages cost more than copies.
 std::span<const Pass> meeting_passes();
 

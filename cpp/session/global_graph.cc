@@ -103,7 +103,7 @@ void decide_layouts(ir::Graph& graph, std::span<const sbp::PlacementRef> results
     if (results[i] && !placed.contains(graph.outputs[i].get()))
       graph.outputs[i] = boxed(graph, graph.outputs[i], broadcast_on(results[i]));
   passes::simplify(graph);
-  passes::run_passes(graph, passes::layout_passes());
+  passes::run_passes(graph, passes::layout_passes(comm::world().processes().size() > 1));
   for (size_t i = 0; i < results.size(); i++) {
     const sbp::LayoutRef layout = ir::graph_value(graph.outputs[i]).layout;
     if (results[i] || !layout || layout->is_broadcast()) continue;

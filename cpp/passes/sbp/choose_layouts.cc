@@ -35,7 +35,8 @@ class Writer {
         stated_(stated),
         problem_(stated.problem),
         choices_(choices),
-        available_(stated.numbers.size()) {}
+        available_(stated.numbers.size()),
+        times_(stated.problem.meeting_seconds, stated.problem.meeting_seconds_per_byte) {}
 
   void run() {
     for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
@@ -98,5 +99,7 @@ bool choose_layouts(ir::Graph& graph, const machine::Machine& machine) {
 }
 
 void choose_layouts(ir::Graph& graph) { choose_layouts(graph, machine::Machine()); }
+
+void choose_layouts_of_processes(ir::Graph& graph) { choose_layouts(graph, machine::kProcesses); }
 
 }  // namespace tw::passes

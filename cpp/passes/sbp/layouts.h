@@ -7,6 +7,7 @@
 namespace tw::passes {
 
 void choose_layouts(ir::Graph& graph);
+void choose_layouts_of_processes(ir::Graph& graph);  // where boxings cost messages between processes
 void gather_boxings(ir::Graph& graph);
 void bucket_boxings(ir::Graph& graph);
 // Returns whether no other choice takes less time by the machine's costs.

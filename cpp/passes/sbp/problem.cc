@@ -177,7 +177,10 @@ class Stater {
 }  // namespace
 
 GraphProblem problem_of(ir::Graph& graph, const machine::Machine& machine) {
-  return Stater(graph, machine).run();
+  GraphProblem stated = Stater(graph, machine).run();
+  stated.problem.meeting_seconds = machine.meeting_seconds;
+  stated.problem.meeting_seconds_per_byte = machine.meeting_seconds_per_byte;
+  return stated;
 }
 
 }  // namespace tw::passes

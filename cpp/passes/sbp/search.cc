@@ -99,7 +99,9 @@ class Search {
  public:
   explicit Search(const Problem& problem)
       : problem_(problem),
+        times_(problem.meeting_seconds, problem.meeting_seconds_per_byte),
         uses_(problem.values.size()),
+        finals_(problem.values.size()),
         tables_(problem.values.size()),
         variants_(problem.values.size()),
         slots_(problem.values.size(), -1) {
@@ -111,9 +113,14 @@ class Search {
     find_private();
     bound_states();
     start();
-    for (size_t i = 0; i < problem_.nodes.size(); i++)
-      if (!private_[i]) step(static_cast<int>(i));
-    for (const FinalUse& use : problem_.uses) finish(use);
+    for (size_t i = 0; i < problem_.nodes.size(); i++) {
+      if (private_[i]) continue;
+      step(static_cast<int>(i));
+      for (const auto* values : {&problem_.nodes[i].inputs, &problem_.nodes[i].outputs})
+        for (int value : *values)
+          if (value >= 0 && uses_[value] == static_cast<int>(finals_[value].size())) finish_all(value);
+    }
+    for (size_t value = 0; value < finals_.size(); value++) finish_all(static_cast<int>(value));
     trace_back();
     return std::move(result_);
   }
@@ -126,6 +133,7 @@ class Search {
   };
 
   void count_uses() {
+    for (const FinalUse& use : problem_.uses) finals_[use.value].push_back(&use);
     for (const SearchNode& node : problem_.nodes)
       for (int value : node.inputs)
         if (value >= 0) uses_[value]++;
@@ -317,6 +325,12 @@ class Search {
     advance(number, shared, own, wanted, made);
   }
 
+  // When nobody else reads a value any more: what its last uses take is part of what its layout costs, and
+  // states are compared by that.
+  void finish_all(int value) {
+    for (const FinalUse* use : std::exchange(finals_[value], {})) finish(*use);
+  }
+
   void finish(const FinalUse& use) {
     Demand demand = demand_of(use);
     if (is_private(use.value)) {
@@ -443,7 +457,8 @@ class Search {
 
   const Problem& problem_;
   BoxingTimes times_;
-  std::vector<int> uses_;  // that are still to come
+  std::vector<int> uses_;                             // that are still to come
+  std::vector<std::vector<const FinalUse*>> finals_;  // of them, by value, those when all nodes have run
   std::vector<std::vector<TableEntry>> tables_;
   std::vector<int> makers_;  // the nodes of private values
   std::vector<char> private_;

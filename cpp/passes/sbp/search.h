@@ -43,6 +43,7 @@ struct Problem {
   std::vector<SearchValue> values;
   std::vector<SearchNode> nodes;  // each after those whose values it takes
   std::vector<FinalUse> uses;
+  double meeting_seconds = 0, meeting_seconds_per_byte = 0;  // machine::Machine's
 };
 
 struct Choices {

@@ -35,6 +35,9 @@ const BoxingTimes::Entry& BoxingTimes::of(const sbp::Layout& from, const sbp::La
   if (entry.same) return entry;
   auto plan = sbp::plan_boxing(sbp::LayoutRef(&from), sbp::LayoutRef(&to), value.sizes, value.element_bytes);
   entry.seconds = plan->seconds + kBoxingSeconds;
+  if (plan->bytes > 0)
+    entry.seconds += meeting_seconds_ + meeting_seconds_per_byte_ * static_cast<double>(plan->bytes) /
+                                            static_cast<double>(plan->ranks.size());
   return entry;
 }
 

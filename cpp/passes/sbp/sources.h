@@ -14,6 +14,8 @@ class BoxingTimes {
     double seconds = 0;
     bool same = false;  // both put the same elements in the same places: there is nothing to do
   };
+  explicit BoxingTimes(double meeting_seconds = 0, double meeting_seconds_per_byte = 0)
+      : meeting_seconds_(meeting_seconds), meeting_seconds_per_byte_(meeting_seconds_per_byte) {}
   const Entry& of(const sbp::Layout& from, const sbp::Layout& to, const SearchValue& value);
 
  private:
@@ -26,6 +28,7 @@ class BoxingTimes {
   struct Hash {
     size_t operator()(const Key& key) const;
   };
+  double meeting_seconds_, meeting_seconds_per_byte_;
   std::unordered_map<Key, Entry, Hash> known_;  // boxings are planned once
 };
 

@@ -70,7 +70,7 @@ TEST(each_pass_does_what_its_cases_say) {
         problems += stem + ", " + one.name + ": " + problem + "\n";
   }
   for (std::span<const passes::Pass> all :
-       {passes::simplify_passes(), passes::layout_passes(), passes::fuse_passes()})
+       {passes::simplify_passes(), passes::layout_passes(), passes::meeting_passes(), passes::fuse_passes()})
     for (const passes::Pass& pass : all)
       if (!tested.contains(pass.name)) problems += std::string(pass.name) + " has no cases\n";
   CHECK_EQ(problems, "");
