@@ -78,8 +78,11 @@ std::span<const Pass> final_passes() {
 }
 
 std::span<const Pass> layout_passes(bool processes) {
-  static constexpr Pass kPasses[] = {{"choose_layouts", choose_layouts}, {"gather_boxings", gather_boxings}};
-  static constexpr Pass kOfProcesses[] = {{"choose_layouts", choose_layouts_of_processes},
+  static constexpr Pass kPasses[] = {{"place_literals", place_literals},
+                                     {"choose_layouts", choose_layouts},
+                                     {"gather_boxings", gather_boxings}};
+  static constexpr Pass kOfProcesses[] = {{"place_literals", place_literals},
+                                          {"choose_layouts", choose_layouts_of_processes},
                                           {"gather_boxings", gather_boxings}};
   return processes ? kOfProcesses : kPasses;
 }

@@ -6,6 +6,7 @@
 
 namespace tw::passes {
 
+void place_literals(ir::Graph& graph);
 void choose_layouts(ir::Graph& graph);
 void choose_layouts_of_processes(ir::Graph& graph);  // where boxings cost messages between processes
 void gather_boxings(ir::Graph& graph);

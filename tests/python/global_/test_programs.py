@@ -78,6 +78,24 @@ def test_to_global_decides():
     same(moved, (x * 2).exp())
 
 
+def test_stages_on_two_placements():
+    first, second = tw.placement("cpu", [0]), tw.placement("cpu", [1, 2])
+    weights = [nn.Parameter(values((4, 4), 1).to_global(where, B)) for where in (first, second)]
+
+    def f(x):
+        for w in weights:
+            w.grad = None
+        h = ((x @ weights[0]) * 2 + 1).to_global(second, S(0))
+        ((h @ weights[1]) * 2 + 1).square().mean().backward()
+
+    x = values((6, 4)).to_global(first, B)
+    f(x)
+    expected = [w.grad for w in weights]
+    tw.jit(f)(x)
+    for w, grad in zip(weights, expected, strict=True):
+        same(w.grad, grad)
+
+
 def test_gradients_go_where_they_are_said_to():
     def f(x):
         x.grad = None
