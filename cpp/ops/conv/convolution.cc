@@ -33,8 +33,9 @@ void check_lists(InferContext& c, int64_t dims, const IntList& stride, const Int
   }
 }
 
-void infer_convolution(InferContext& c) {
-  const auto& a = c.attrs<ConvolutionAttrs>();
+// Shapes, dtypes and lists that fit each other.
+template <class Attrs>
+void check_operands(InferContext& c, const Attrs& a, bool transposed) {
   const auto &x = c.in(0), &w = c.in(1);
   int64_t dims = w.rank() - 2;
   TW_CHECK(dims >= 1 && dims <= 3 && x.rank() == w.rank(), kRuntime, c.op,
@@ -42,8 +43,8 @@ void infer_convolution(InferContext& c) {
   check_lists(c, dims, a.stride, a.padding, a.dilation);
   TW_CHECK(a.groups >= 1 && w.size(0) % a.groups == 0, kRuntime, c.op, ": groups that divide ", w.size(0),
            " channels are wanted, got ", a.groups);
-  int64_t channels = a.transposed ? w.size(0) : w.size(1) * a.groups;
-  int64_t out_channels = a.transposed ? w.size(1) * a.groups : w.size(0);
+  int64_t channels = transposed ? w.size(0) : w.size(1) * a.groups;
+  int64_t out_channels = transposed ? w.size(1) * a.groups : w.size(0);
   TW_CHECK(x.size(1) == channels, kRuntime, c.op, ": weight of shape ", w.sizes, " and ", a.groups,
            " groups want an input of ", channels, " channels, got shape ", x.sizes);
   TW_CHECK(x.dtype == w.dtype && (!c.has(2) || c.in(2).dtype == x.dtype), kRuntime, c.op,
@@ -52,24 +53,43 @@ void infer_convolution(InferContext& c) {
   if (c.has(2))
     TW_CHECK(c.in(2).rank() == 1 && c.in(2).size(0) == out_channels, kRuntime, c.op, ": a bias of shape [",
              out_channels, "] is wanted, got ", c.in(2).sizes);
-  Dims sizes{x.size(0), out_channels};
+  for (int64_t i = 0; i < dims; i++)
+    TW_CHECK(w.size(i + 2) > 0, kRuntime, c.op, ": a kernel of size 0 is not supported, got weight ",
+             w.sizes);
+}
+
+// The result's sizes of a convolution that is not transposed.
+template <class Attrs>
+Dims convolved_sizes(InferContext& c, const Attrs& a) {
+  const auto &x = c.in(0), &w = c.in(1);
+  Dims sizes{x.size(0), w.size(0)};
+  for (int64_t i = 0; i < w.rank() - 2; i++) {
+    int64_t padded = x.size(i + 2) + 2 * a.padding[i], reach = kernel_reach(w.size(i + 2), a.dilation[i]);
+    TW_CHECK(padded >= reach, kRuntime, c.op, ": the kernel reaches over ", reach,
+             " elements, the padded input of shape ", x.sizes, " has ", padded);
+    sizes.push_back(convolved_size(x.size(i + 2), w.size(i + 2), a.stride[i], a.padding[i], a.dilation[i]));
+  }
+  return sizes;
+}
+
+void infer_convolution(InferContext& c) {
+  const auto& a = c.attrs<ConvolutionAttrs>();
+  const auto &x = c.in(0), &w = c.in(1);
+  check_operands(c, a, a.transposed);
+  if (!a.transposed) {
+    c.output(x.dtype, convolved_sizes(c, a));
+    return;
+  }
+  int64_t dims = w.rank() - 2;
+  Dims sizes{x.size(0), w.size(1) * a.groups};
   for (int64_t i = 0; i < dims; i++) {
-    int64_t size = x.size(i + 2), kernel = w.size(i + 2), stride = a.stride[i], pad = a.padding[i],
-            d = a.dilation[i];
-    TW_CHECK(kernel > 0, kRuntime, c.op, ": a kernel of size 0 is not supported, got weight ", w.sizes);
-    if (!a.transposed) {
-      TW_CHECK(size + 2 * pad >= kernel_reach(kernel, d), kRuntime, c.op, ": the kernel reaches over ",
-               kernel_reach(kernel, d), " elements, the padded input of shape ", x.sizes, " has ",
-               size + 2 * pad);
-      sizes.push_back(convolved_size(size, kernel, stride, pad, d));
-    } else {
-      int64_t extra = static_cast<int64_t>(a.output_padding.size()) == dims ? a.output_padding[i] : -1;
-      TW_CHECK(extra >= 0, kRuntime, c.op, ": output_padding with ", dims,
-               " numbers of at least 0 is wanted, got ", a.output_padding);
-      sizes.push_back(transposed_size(size, kernel, stride, pad, d) + extra);
-      TW_CHECK(sizes.back() >= 0, kRuntime, c.op, ": padding ", a.padding,
-               " leaves nothing of an input of shape ", x.sizes);
-    }
+    int64_t extra = static_cast<int64_t>(a.output_padding.size()) == dims ? a.output_padding[i] : -1;
+    TW_CHECK(extra >= 0, kRuntime, c.op, ": output_padding with ", dims,
+             " numbers of at least 0 is wanted, got ", a.output_padding);
+    sizes.push_back(transposed_size(x.size(i + 2), w.size(i + 2), a.stride[i], a.padding[i], a.dilation[i]) +
+                    extra);
+    TW_CHECK(sizes.back() >= 0, kRuntime, c.op, ": padding ", a.padding,
+             " leaves nothing of an input of shape ", x.sizes);
   }
   c.output(x.dtype, sizes);
 }
@@ -122,13 +142,11 @@ Value transposed(const Value& x, const Value& w, const IntList& stride, const In
                            missing(wanted, x->sizes, w->sizes, stride, padding, dilation), groups);
 }
 
-// The convolution's own checks are made before a pass puts the nodes together.
 void infer_convolution_then(InferContext& c) {
   const auto& a = c.attrs<ConvolutionThenAttrs>();
   const auto &x = c.in(0), &w = c.in(1);
-  Dims sizes{x.size(0), w.size(0)};
-  for (size_t i = 0; i < a.stride.size(); i++)
-    sizes.push_back(convolved_size(x.sizes[i + 2], w.sizes[i + 2], a.stride[i], a.padding[i], a.dilation[i]));
+  check_operands(c, a, false);
+  Dims sizes = convolved_sizes(c, a);
   TW_CHECK(x.dtype == DType::kFloat32, kType, c.op, ": dtype float32 is wanted, got ", x.dtype);
   TW_CHECK(c.has(3) == c.has(4), kValue, c.op, ": shift and scale go together");
   for (int i = 3; i < 5; i++)
