@@ -37,6 +37,7 @@ void forward_grad(GradContext& c) {
 
 void infer_backward(InferContext& c) {
   const Dims& x = c.in(1).sizes;
+  TW_CHECK(!x.empty(), kRuntime, c.op, ": an input of at least one dim is wanted, got a scalar");
   Dims rows = x;
   rows.erase(rows.begin() + class_dim(x));
   want_sizes(c, 0, "grad", c.attrs<CrossEntropyAttrs>().reduction == "none" ? rows : Dims());
