@@ -15,13 +15,12 @@
 
 #include "base/error.h"
 #include "base/small_vector.h"
-#include "passes/sbp/sources.h"
+#include "passes/sbp/variants.h"
 
 namespace tw::passes {
 
 namespace {
 
-using Layouts = std::vector<const sbp::Layout*>;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Transitions between states: of large problems, and of those that are small enough to be solved exactly.
 constexpr int64_t kBudget = 1'000'000, kSmallBudget = 16'000'000;
@@ -33,46 +32,6 @@ struct TableEntry {
   const sbp::Layout* layout;
   double seconds;
   int candidate;
-};
-
-// The sets of layouts in which a value has been available, by number, and the ways between them.
-class Variants {
- public:
-  struct Move {
-    int next = -1;  // -1: not looked at yet
-    double seconds = 0;
-  };
-
-  int only(const sbp::Layout* layout) { return number_of({layout}); }
-  int demand(const Demand& wanted) {
-    auto at = std::ranges::find(demands_, wanted);
-    if (at == demands_.end()) at = demands_.insert(at, wanted);
-    return static_cast<int>(at - demands_.begin());
-  }
-  Move move(int variant, int demand, const SearchValue& value, BoxingTimes& times) {
-    std::vector<Move>& row = moves_[variant];
-    if (row.size() <= static_cast<size_t>(demand)) row.resize(demand + 1);
-    if (row[demand].next >= 0) return row[demand];
-    Source source = source_of(sets_[variant], demands_[demand], value, times);
-    Layouts set = sets_[variant];
-    if (source.made) set.push_back(source.made);
-    Move result{number_of(std::move(set)), source.seconds};  // may move the rows
-    return moves_[variant][demand] = result;
-  }
-
- private:
-  int number_of(Layouts set) {
-    std::ranges::sort(set);
-    auto at = std::ranges::find(sets_, set);
-    if (at != sets_.end()) return static_cast<int>(at - sets_.begin());
-    sets_.push_back(std::move(set));
-    moves_.emplace_back();
-    return static_cast<int>(sets_.size()) - 1;
-  }
-
-  std::vector<Layouts> sets_;
-  std::vector<Demand> demands_;
-  std::vector<std::vector<Move>> moves_;
 };
 
 // Layouts of the values that are in use, by slot.
@@ -478,29 +437,5 @@ class Search {
 }  // namespace
 
 Choices search(const Problem& problem) { return Search(problem).run(); }
-
-double cost_of(const Problem& problem, const std::vector<int>& choice, BoxingTimes& times) {
-  std::vector<Layouts> available(problem.values.size());
-  for (size_t v = 0; v < available.size(); v++)
-    if (problem.values[v].given) available[v] = {problem.values[v].given};
-  double total = 0;
-  auto take = [&](int value, const Demand& demand) {
-    Source source = source_of(available[value], demand, problem.values[value], times);
-    if (source.made) available[value].push_back(source.made);
-    total += source.seconds;
-  };
-  for (size_t n = 0; n < choice.size(); n++) {
-    const SearchNode& node = problem.nodes[n];
-    const Candidate& candidate = node.candidates[choice[n]];
-    total += candidate.seconds;
-    for (size_t i = 0; i < node.inputs.size(); i++)
-      if (node.inputs[i] >= 0) take(node.inputs[i], demand_of(node, candidate, i));
-    for (size_t o = 0; o < node.outputs.size(); o++)
-      available[node.outputs[o]] = {candidate.layouts[node.inputs.size() + o]};
-  }
-  if (choice.size() < problem.nodes.size()) return total;
-  for (const FinalUse& use : problem.uses) take(use.value, demand_of(use));
-  return total;
-}
 
 }  // namespace tw::passes

@@ -12,8 +12,6 @@
 
 namespace tw::passes {
 
-class BoxingTimes;  // see sources.h
-
 struct Candidate {
   // Inputs, then outputs; null where absent, and for the input of a node that takes what is cheapest to turn
   // into its output: a boxing that the user asked for.
@@ -56,8 +54,5 @@ struct Choices {
 // nodes that nothing but one chain of others sees, only the cheapest way to every layout of their output is
 // kept. Elsewhere the best states are kept, the more the smaller the problem.
 Choices search(const Problem& problem);
-
-// What a choice costs. One that is shorter than the nodes: what these cost, without the last uses.
-double cost_of(const Problem& problem, const std::vector<int>& choice, BoxingTimes& times);
 
 }  // namespace tw::passes

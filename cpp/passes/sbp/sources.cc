@@ -60,4 +60,28 @@ Demand demand_of(const SearchNode& node, const Candidate& candidate, size_t inpu
   return {DemandKind::kTake, candidate.layouts[input]};
 }
 
+double cost_of(const Problem& problem, const std::vector<int>& choice, BoxingTimes& times) {
+  std::vector<std::vector<const sbp::Layout*>> available(problem.values.size());
+  for (size_t v = 0; v < available.size(); v++)
+    if (problem.values[v].given) available[v] = {problem.values[v].given};
+  double total = 0;
+  auto take = [&](int value, const Demand& demand) {
+    Source source = source_of(available[value], demand, problem.values[value], times);
+    if (source.made) available[value].push_back(source.made);
+    total += source.seconds;
+  };
+  for (size_t n = 0; n < choice.size(); n++) {
+    const SearchNode& node = problem.nodes[n];
+    const Candidate& candidate = node.candidates[choice[n]];
+    total += candidate.seconds;
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (node.inputs[i] >= 0) take(node.inputs[i], demand_of(node, candidate, i));
+    for (size_t o = 0; o < node.outputs.size(); o++)
+      available[node.outputs[o]] = {candidate.layouts[node.inputs.size() + o]};
+  }
+  if (choice.size() < problem.nodes.size()) return total;
+  for (const FinalUse& use : problem.uses) take(use.value, demand_of(use));
+  return total;
+}
+
 }  // namespace tw::passes

@@ -58,4 +58,7 @@ inline Demand demand_of(const FinalUse& use) {
   return {use.wanted ? DemandKind::kTake : DemandKind::kFinal, use.wanted};
 }
 
+// What a choice costs. One that is shorter than the nodes: what these cost, without the last uses.
+double cost_of(const Problem& problem, const std::vector<int>& choice, BoxingTimes& times);
+
 }  // namespace tw::passes
