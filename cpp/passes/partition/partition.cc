@@ -105,8 +105,10 @@ class Cutter {
   }
 
   void copy(const ir::Node& node, size_t r) {
-    TW_CHECK(node.regions.empty(), kNotImplemented, node.def->name(),
-             ": control flow beside global tensors cannot be cut into graphs of processes");
+    TW_CHECK(
+        node.regions.empty(), kNotImplemented, node.def->name(),
+        ": control flow beside global tensors cannot be cut into graphs of processes; do it outside of the "
+        "traced function");
     ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
     localize(node, r, attrs.get());
     ir::Values inputs;
