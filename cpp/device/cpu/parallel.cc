@@ -4,6 +4,7 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "device/cpu/limits.h"
 #include "device/cpu/ordering.h"
+#include "device/cpu/worker_cores.h"
 
 namespace tw::device {
 
@@ -25,6 +27,26 @@ constexpr int64_t kPiecesPerThread = 4;
 
 thread_local bool in_piece __attribute__((tls_model("initial-exec"))) = false;
 
+// A number of threads, and what it hears of the workers among them.
+class Team : tbb::task_scheduler_observer {
+ public:
+  Team(int threads, WorkerCores& cores) : task_scheduler_observer(arena_), arena_(threads), cores_(cores) {
+    observe(true);
+  }
+  tbb::task_arena& arena() { return arena_; }
+
+ private:
+  void on_scheduler_entry(bool is_worker) override {
+    if (is_worker) cores_.woken();
+  }
+  void on_scheduler_exit(bool is_worker) override {
+    if (is_worker) cores_.sleeps();
+  }
+
+  tbb::task_arena arena_;
+  WorkerCores& cores_;
+};
+
 class Pool {
  public:
   static Pool& get() {
@@ -32,19 +54,23 @@ class Pool {
     return *pool;
   }
   int threads() const { return threads_.load(std::memory_order_relaxed); }
-  tbb::task_arena& arena() const { return *arena_.load(std::memory_order_acquire); }
+  // The arena to run a region in, its workers about to be woken.
+  tbb::task_arena& arena() {
+    cores_.make_room();
+    return team_.load(std::memory_order_acquire)->arena();
+  }
 
   void resize(int count) {
     std::lock_guard lock(mutex_);
     if (forked_) return;
-    // Regions may be running in the arena of another size, so arenas are kept.
-    std::unique_ptr<tbb::task_arena>& arena = arenas_[count];
-    if (!arena) arena = std::make_unique<tbb::task_arena>(count);
+    // Regions may be running in the arena of another size, so teams are kept.
+    std::unique_ptr<Team>& team = teams_[count];
+    if (!team) team = std::make_unique<Team>(count, cores_);
     if (count > usable_) {  // TBB itself starts no more threads than cores unless told so
       usable_ = count;
       limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
     }
-    arena_.store(arena.get(), std::memory_order_release);
+    team_.store(team.get(), std::memory_order_release);
     threads_.store(count, std::memory_order_relaxed);
   }
 
@@ -65,9 +91,10 @@ class Pool {
   std::mutex mutex_;
   int usable_;
   bool forked_ = false;
-  std::map<int, std::unique_ptr<tbb::task_arena>> arenas_;
+  WorkerCores cores_;
+  std::map<int, std::unique_ptr<Team>> teams_;
   std::unique_ptr<tbb::global_control> limit_;
-  std::atomic<tbb::task_arena*> arena_{nullptr};
+  std::atomic<Team*> team_{nullptr};
   std::atomic<int> threads_{1};
 };
 
@@ -97,7 +124,7 @@ struct RegionScope {
 
 void detail::parallel_pieces(int64_t begin, int64_t end, int64_t grain,
                              FunctionRef<void(int64_t, int64_t)> body) {
-  const Pool& pool = Pool::get();
+  Pool& pool = Pool::get();
   int64_t threads = pool.threads(), count = end - begin;
   if (threads == 1 || in_piece) return body(begin, end);
   int64_t pieces = std::min(count / std::max<int64_t>(grain, 1), threads * kPiecesPerThread);
