@@ -3,6 +3,8 @@
 In C++ each folder of cpp/ may include itself and the folders that `MAY_USE` names. cpp/ops holds two kinds of file:
 kernels (`*_cpu.cc`, `*_cpu.h`) and definitions (the rest). What either kind reaches, headers of headers included, may
 hold nothing of the other side: a definition never sees `device`, a kernel never sees `ir` or `sbp`.
+cuda/ includes itself, base, the interfaces of device and the attributes of ops (headers of cpp/ops that are no
+kernel's); the emulator of tests/cuda from cuda/common alone, and cpp/ nothing of cuda/.
 In Python nothing is imported inside a function, and imports at module level have no cycle.
 Nothing is named utils outside cpp/base, except `nn.utils` and `thalweg.utils`, PyTorch's names.
 """
@@ -122,6 +124,27 @@ def check_cpp(root: Path) -> list[str]:
     return problems
 
 
+def check_cuda(root: Path) -> list[str]:
+    """What the CUDA library includes: paths from the root (cuda/...) or from cpp/."""
+    problems = []
+    paths = [path for ending in ("*.h", "*.cc", "*.cu") for path in (root / "cuda").rglob(ending)]
+    for path in sorted(paths):
+        common = path.relative_to(root / "cuda").parts[0] == "common"
+        for number, kind, target in includes(path):
+            where = f"{path.relative_to(root)}:{number}"
+            if kind != '"':
+                continue
+            in_cpp = (root / "cpp" / target).is_file()
+            allowed = target.startswith("cuda/") or (common and target.startswith("tests/cuda/emulator/"))
+            if in_cpp:
+                folder, *rest = Path(target).parts
+                interface = folder == "base" or (folder == "device" and len(rest) == 1)
+                allowed = interface or (folder == "ops" and target.endswith(".h") and not is_kernel(target))
+            if not allowed or not (in_cpp or (root / target).is_file()):
+                problems.append(f"{where}: cuda may not include {target}")
+    return problems
+
+
 def check_types(root: Path) -> list[str]:
     """Types that two headers define under one name: linked together, either may get the other's functions."""
     defined: dict[str, Path] = {}
@@ -212,7 +235,7 @@ def check_names(root: Path) -> list[str]:
 
 
 def main(root: Path) -> int:
-    problems = check_cpp(root) + check_types(root) + check_python(root) + check_names(root)
+    problems = check_cpp(root) + check_cuda(root) + check_types(root) + check_python(root) + check_names(root)
     print("\n".join(problems) or "layers: in order")
     return 1 if problems else 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 FOLDERS = {
     "cpp": ("*.cc", "*.h"),
-    "cuda": ("*.cu", "*.cuh"),
+    "cuda": ("*.cu", "*.cc", "*.h"),
     "python": ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.cc", "*.h"),
 }
 FOLDERS |= {"tests": ("*.py", "*.cc", "*.h"), "tools": ("*.py",), "examples": ("*.py",)}
@@ -40,7 +40,11 @@ def check_sources(lines: dict[str, int]) -> list[str]:
 
 def check_cmake(root: Path) -> list[str]:
     problems = []
-    for path in [*(root / "cpp").rglob("CMakeLists.txt"), *(root / "python").rglob("CMakeLists.txt")]:
+    for path in [
+        *(root / "cpp").rglob("CMakeLists.txt"),
+        *(root / "python").rglob("CMakeLists.txt"),
+        *(root / "cuda").rglob("CMakeLists.txt"),
+    ]:
         count = len(path.read_text(encoding="utf-8").splitlines())
         if count > CMAKE_LONGEST:
             problems.append(f"{path.relative_to(root)}: {count} lines, at most {CMAKE_LONGEST}")

@@ -12,6 +12,9 @@ SOUND = {
     "cpp/ops/math/gelu.h": '#include "base/error.h"\nnamespace tw::ops {\nstruct GeluAttrs {\n};\n}\n',
     "cpp/ops/math/gelu.cc": '#include "ir/node.h"\n#include "ops/math/gelu.h"\n',
     "cpp/ops/math/gelu_cpu.cc": '#include <cmath>\n#include "device/kernel.h"\n#include "ops/math/gelu.h"\n',
+    "cuda/common/platform.h": '#include "tests/cuda/emulator/device.h"\n',
+    "cuda/ops/math/gelu.cu": '#include "cuda/common/platform.h"\n#include "ops/math/gelu.h"\n',
+    "tests/cuda/emulator/device.h": "",
     "python/thalweg/__init__.py": "from thalweg import nn\n",
     "python/thalweg/nn/__init__.py": "from .linear import Linear\n",
     "python/thalweg/nn/linear.py": "from . import init\n",
@@ -25,8 +28,8 @@ def problems(root: Path, **changes: str) -> list[str]:
         path = root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return [*check_layers.check_cpp(root), *check_layers.check_types(root), *check_layers.check_python(root),
-            *check_layers.check_names(root)]  # fmt: skip
+    return [*check_layers.check_cpp(root), *check_layers.check_cuda(root), *check_layers.check_types(root),
+            *check_layers.check_python(root), *check_layers.check_names(root)]  # fmt: skip
 
 
 def test_a_sound_tree_has_no_problem(tmp_path):
@@ -43,6 +46,9 @@ def test_a_sound_tree_has_no_problem(tmp_path):
         ("cpp/ops/math/gelu_cpu.cc", "#include <Python.h>\n", "only the binding may"),
         ("cpp/ops/math/gelu_cpu.cc", '#include "gelu.h"\n', "is not a file of cpp/"),
         ("cpp/device/kernel.h", '#include "cuda/kernel.h"\n', "is not a file of cpp/"),
+        ("cuda/ops/math/gelu.cu", '#include "ir/node.h"\n', "cuda may not include ir/node.h"),
+        ("cuda/ops/math/gelu.cu", '#include "tests/cuda/emulator/device.h"\n', "cuda may not include tests"),
+        ("cuda/common/platform.h", '#include "gelu.h"\n', "cuda may not include gelu.h"),
         ("cpp/ops/tanh.h", "namespace tw::ops {\nstruct GeluAttrs {\n};\n}\n", "both define tw::ops::GeluAttrs"),
         ("cpp/utils/x.h", "", "not a folder of the table"),
         ("cpp/device/string_utils.h", "", "nothing is named utils"),

@@ -1,0 +1,150 @@
+// What CUDA gives to device code, for the host's compiler: qualifiers, indices, barriers, warp calls,
+// atomics.
+//
+// Functions that touch memory on a kernel's behalf carry no sanitizer hooks, since they check for themselves.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <tuple>
+#include <type_traits>
+
+#include "tests/cuda/emulator/access.h"
+#include "tests/cuda/emulator/block.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define TW_UNROLL _Pragma("GCC unroll 8")
+#define TW_UNCHECKED __attribute__((no_sanitize("thread"), noinline))
+
+#define threadIdx (::tw::cuda::emulator::g_now.thread)
+#define blockIdx (::tw::cuda::emulator::g_now.block)
+#define blockDim (::tw::cuda::emulator::g_now.block_size)
+#define gridDim (::tw::cuda::emulator::g_now.grid_size)
+
+// The variable that stands for the array has an address of its own in every instance of a template.
+#define TW_SHARED(type, name, count)                                        \
+  static char name##_key;                                                   \
+  type* const name = static_cast<type*>(::tw::cuda::emulator::shared_array( \
+      &name##_key, sizeof(type) * static_cast<size_t>(count), alignof(type)))
+
+inline void __syncthreads(std::source_location where = std::source_location::current()) {
+  tw::cuda::emulator::wait(tw::cuda::emulator::Wait::kBlock, where);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffffu,
+                       std::source_location where = std::source_location::current()) {
+  if (mask != 0xffffffffu) tw::cuda::emulator::fail("calls __syncwarp with a mask that is not full");
+  tw::cuda::emulator::wait(tw::cuda::emulator::Wait::kWarp, where);
+}
+
+namespace tw::cuda::emulator {
+
+template <class T>
+TW_UNCHECKED T shuffle(T value, unsigned mask, int lane, std::source_location where) {
+  static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  const uint64_t* of_lanes = exchange(bits, mask, where);
+  int self = static_cast<int>(g_now.thread.x) % kWarp;
+  std::memcpy(&value, &of_lanes[lane >= 0 && lane < kWarp ? lane : self], sizeof(T));
+  return value;
+}
+
+TW_UNCHECKED inline unsigned ballot(unsigned mask, bool value, std::source_location where) {
+  const uint64_t* of_lanes = exchange(value, mask, where);
+  unsigned bits = 0;
+  for (int lane = 0; lane < kWarp; lane++) bits |= static_cast<unsigned>(of_lanes[lane] != 0) << lane;
+  return bits;
+}
+
+template <class T>
+TW_UNCHECKED T add_atomically(T* at, T value) {
+  check_atomic(at, sizeof(T));
+  T before = *at;
+  *at = before + value;
+  return before;
+}
+
+}  // namespace tw::cuda::emulator
+
+#define TW_WHERE std::source_location where = std::source_location::current()
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, TW_WHERE) {
+  return tw::cuda::emulator::shuffle(value, mask, lane, where);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, TW_WHERE) {
+  return tw::cuda::emulator::shuffle(value, mask, (static_cast<int>(threadIdx.x) % 32) ^ lanes, where);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned by, TW_WHERE) {
+  return tw::cuda::emulator::shuffle(value, mask, static_cast<int>(threadIdx.x % 32 + by), where);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned by, TW_WHERE) {
+  return tw::cuda::emulator::shuffle(value, mask, static_cast<int>(threadIdx.x % 32) - static_cast<int>(by),
+                                     where);
+}
+inline unsigned __ballot_sync(unsigned mask, bool value, TW_WHERE) {
+  return tw::cuda::emulator::ballot(mask, value, where);
+}
+inline bool __any_sync(unsigned mask, bool value, TW_WHERE) {
+  return tw::cuda::emulator::ballot(mask, value, where) != 0;
+}
+inline bool __all_sync(unsigned mask, bool value, TW_WHERE) {
+  return tw::cuda::emulator::ballot(mask, value, where) == 0xffffffffu;
+}
+
+template <class T>
+T atomicAdd(T* at, T value) {
+  return tw::cuda::emulator::add_atomically(at, value);
+}
+
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(uint64_t{a} * b >> 32); }
+inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
+inline float erfcxf(float x) { return static_cast<float>(std::exp(double(x) * x) * std::erfc(double(x))); }
+
+namespace tw::cuda {
+
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(emulator::dynamic_shared_array());
+}
+
+inline void note_wide_access(const void* data, size_t size_bytes) {
+  emulator::check_alignment(data, size_bytes);
+}
+
+// Two warps, so that what passes between warps is tested; more would only take longer.
+constexpr int block_threads(int wanted) { return wanted < 64 ? wanted : 64; }
+
+namespace emulator {
+
+// The kernel gets copies of the arguments, as on a device.
+template <class... Params>
+void launch(Shape shape, void (*kernel)(Params...), Params... params) {
+  struct Call {
+    void (*kernel)(Params...);
+    std::tuple<Params...> params;
+  };
+  Call call{kernel, {params...}};
+  run(
+      shape,
+      [](const void* data) {
+        const Call& call = *static_cast<const Call*>(data);
+        std::apply(call.kernel, call.params);
+      },
+      &call, sizeof(call));
+}
+
+}  // namespace emulator
+}  // namespace tw::cuda

@@ -1,0 +1,53 @@
+// The emulated devices' memory, with a state for every byte, so that accesses beyond a block, after its end
+// and before anything was written are told.
+//
+// One region of addresses serves all devices. Blocks keep kGap bytes of nobody's memory between them. Under
+// the caching allocator one block holds many tensors: mark_allocated() and mark_free() say which bytes are
+// whose.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tw::cuda::emulator {
+
+enum class ByteState : uint8_t { kFree, kUnset, kSet };
+
+inline constexpr size_t kRegionBytes = size_t{8} << 30;
+inline constexpr size_t kGap = 512;
+
+struct Region {
+  char* begin = nullptr;
+  ByteState* states = nullptr;  // of every byte
+  bool holds(const void* data) const {
+    return static_cast<size_t>(static_cast<const char*>(data) - begin) < kRegionBytes;
+  }
+  ByteState* states_of(const void* data) const { return states + (static_cast<const char*>(data) - begin); }
+};
+extern Region g_region;
+
+// While it lives, this thread may touch device memory; kernels and copies hold one.
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+  DeviceAccess(const DeviceAccess&) = delete;
+  DeviceAccess& operator=(const DeviceAccess&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+void* allocate_block(int device, size_t size_bytes);  // null when the device is full
+bool free_block(void* data);
+size_t used_bytes(int device);
+// The memory of each device, 1 GiB at first; for tests of running out.
+void set_capacity(size_t size_bytes);
+size_t capacity();
+
+void mark(const void* data, size_t size_bytes, ByteState state);
+// "8 bytes past the end of 96 bytes": where an address lies among what is marked as allocated.
+std::string place_of(const void* data);
+
+}  // namespace tw::cuda::emulator
