@@ -3,7 +3,8 @@
 #   make demo [ARGS=...]         build, install and train a small GPT      make test         C++ and Python tests
 #   make conformance [ARGS=...]  the peers' suites (adds torch)            make nightly      everything, whole
 #   make lint                    format, lint, layers, length              make wheel        a repaired wheel, tried
-#   make check-ops               every op is complete                      make clean        removes build/ and .venv
+#   make check-ops               every op is complete                      make test-cuda    the CUDA backend, emulated
+#   make check-cuda              compiles the kernels with nvcc            make clean        removes build/ and .venv
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -21,7 +22,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet
 CPP := $(shell find cpp cmake python/thalweg -name '*.cc' -o -name '*.h' -o -name '*.pyx' -o -name '*.px[di]' \
          -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name 'locate_wheels.py')
 
-.PHONY: build demo test test-cpp test-python test-doc conformance conformance-sample nightly sanitize asan tsan asan-python lint format \
+.PHONY: build demo test test-cpp test-python test-doc test-cuda check-cuda conformance conformance-sample nightly sanitize asan tsan asan-python lint format \
         check-ops wheel clean
 
 # --- the environment and the build ---
@@ -69,6 +70,14 @@ test-python: build
 test-doc: build
 	$(BIN)/python tools/run_doctests.py
 
+# The CUDA backend on the emulator: needs neither a GPU nor nvcc.
+EMULATED := $(CURDIR)/$(BUILD)/tests/cuda/libthalweg_cuda_emulated.so
+test-cuda: build
+	$(BIN)/cmake -S . -B $(BUILD) -DTHALWEG_CUDA_EMULATOR=ON
+	$(BIN)/cmake --build $(BUILD) --target thalweg_cuda_emulated test_cuda
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -R '^cuda/'
+	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python -m pytest -q tests/cuda $(ARGS)
+
 conformance: build $(VENV)/stamp-conformance
 	$(BIN)/python tools/conformance.py $(ARGS)
 
@@ -81,9 +90,9 @@ conformance-sample:
 lint: $(VENV)/stamp-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	find cpp tests python -name '*.h' -o -name '*.cc' | xargs $(BIN)/clang-format --dry-run --Werror
+	find cpp cuda tests python -name '*.h' -o -name '*.cc' -o -name '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
 	find python -name '*.pyx' -o -name '*.px[di]' | xargs -r $(BIN)/cython-lint
-	$(BIN)/codespell cpp python tests tools examples docs cmake README.md CHANGELOG.md Makefile
+	$(BIN)/codespell cpp cuda python tests tools examples docs cmake README.md CHANGELOG.md Makefile
 	$(BIN)/mypy
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_length.py
@@ -91,7 +100,7 @@ lint: $(VENV)/stamp-dev
 format: $(VENV)/stamp-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	find cpp tests python -name '*.h' -o -name '*.cc' | xargs $(BIN)/clang-format -i
+	find cpp cuda tests python -name '*.h' -o -name '*.cc' -o -name '*.cu' | xargs $(BIN)/clang-format -i
 
 check-ops: build
 	$(BIN)/python tools/check_ops.py

@@ -13,6 +13,7 @@
 #include "eager/global_trace.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
+#include "eager/placing.h"
 #include "eager/promotion.h"
 #include "eager/result_order.h"
 #include "eager/tracer.h"
@@ -26,7 +27,7 @@ namespace tw::eager {
 
 namespace {
 
-std::vector<device::Kernel> g_kernels;  // by op id
+std::vector<device::Kernel> g_kernels[2];  // by kind of device and op id
 LockHooks g_lock_hooks;
 constinit std::atomic<LaunchObserver*> g_observer = nullptr;
 // Kernels that touch less than this keep the interpreter lock: letting go costs more than they take.
@@ -40,6 +41,8 @@ class EagerEmitter final : public ir::Emitter {
   }
   ir::Value number(const Scalar& value) override { return number_operand(value); }
 };
+
+const std::vector<device::Kernel>& kernels_here() { return g_kernels[static_cast<int>(modes().device.type)]; }
 
 device::Operand operand_of(const TensorImpl& tensor) {
   return {tensor.data(), &tensor.sizes, &tensor.strides, tensor.dtype};
@@ -78,12 +81,19 @@ void initialize() {
   ir::Emitter::set_default(&emitter);
   ir::Evaluator::set_current(&evaluator);
   for (const auto& def : ir::registry().all()) {
-    g_kernels.push_back(table.find(def->name()));
+    device::Kernel kernel = table.find(def->name());
+    g_kernels[0].push_back(kernel);
+    g_kernels[1].push_back(nullptr);
     TW_CHECK(def->infer || def->expand, kInternal, def->name(), ": the op has no inference rule");
     bool elsewhere = ir::is_control(*def) || ir::is_boxing_part(*def);  // nothing that one kernel does
-    TW_CHECK(g_kernels.back() || def->expand || def->view || elsewhere, kInternal, def->name(),
+    TW_CHECK(kernel || def->expand || def->view || elsewhere, kInternal, def->name(),
              ": the op has neither a kernel nor an expansion");
   }
+}
+
+void use_kernels(const device::KernelTable& table, device::DeviceType type) {
+  for (const auto& def : ir::registry().all())
+    g_kernels[static_cast<int>(type)][def->id] = table.find(def->name());
 }
 
 void infer(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
@@ -147,8 +157,8 @@ ir::Value number_operand(const Scalar& value) {
   }
 }
 
-bool has_kernel(const ir::OpDef& def) { return g_kernels[def.id] != nullptr; }
-device::Kernel kernel_of(const ir::OpDef& def) { return g_kernels[def.id]; }
+bool has_kernel(const ir::OpDef& def) { return kernels_here()[def.id] != nullptr; }
+device::Kernel kernel_of(const ir::OpDef& def) { return g_kernels[0][def.id]; }
 void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
 void observe_launches(LaunchObserver* observer) { g_observer.store(observer); }
 
@@ -160,9 +170,16 @@ Unlocked::~Unlocked() {
   if (token_) g_lock_hooks.acquire(token_);
 }
 
-void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+void launch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
             const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
-  if (Tracer* tracer = modes().tracer) return tracer->launch(def, inputs, starts, attrs, outputs);
+  if (Tracer* tracer = modes().tracer) return tracer->launch(def, given, starts, attrs, outputs);
+  std::span<const ir::Value> inputs = given;
+  InputList copies;
+  device::Kernel kernel = kernels_here()[def.id];
+  if (modes().device.type != device::DeviceType::kCpu) [[unlikely]] {
+    TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
+    inputs = brought(given, modes().device, &copies);
+  }
   SmallVector<device::Operand, 6> in;
   SmallVector<device::Operand, 2> out;
   int64_t bytes = 0;
@@ -193,14 +210,16 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<c
   if (bytes >= kUnlockBytes) unlocked.emplace();
   LaunchObserver* observer = g_observer.load(std::memory_order_acquire);
   if (!observer) [[likely]]
-    return g_kernels[def.id](context);
+    return kernel(context);
   int64_t begin_ns = now_ns();
-  g_kernels[def.id](context);
+  kernel(context);
   observer->launched(def, context, begin_ns, now_ns());
 }
 
-void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
-              void* attrs, ir::Values* outputs) {
+namespace {
+
+void dispatch_here(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
+                   void* attrs, ir::Values* outputs) {
   std::span<const ir::Value> inputs = given;
   InputList cast, promoted, converted;
   if (modes().autocast && autocast_inputs(def, inputs, &cast)) inputs = {cast.data(), cast.size()};
@@ -217,7 +236,7 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
       traced = layout_in_trace(def, inputs, starts);
       if (def.mutated_params) return trace_mutation(def, inputs, starts, attrs);
     }
-  if (!g_kernels[def.id] && def.expand) {
+  if (!kernels_here()[def.id] && def.expand) {
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
     return;
   }
@@ -256,6 +275,16 @@ void dispatch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<
   if (!recorder.active()) return;
   recorder.before(attrs);
   recorder.after(*outputs);
+}
+
+}  // namespace
+
+void dispatch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+              void* attrs, ir::Values* outputs) {
+  if (!device::find_accelerator()) [[likely]]
+    return dispatch_here(def, inputs, starts, attrs, outputs);
+  DeviceGuard guard(device_of_call(def, inputs));
+  dispatch_here(def, inputs, starts, attrs, outputs);
 }
 
 }  // namespace tw::eager

@@ -39,8 +39,10 @@ void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, s
 // which are null and made by the kernel.
 void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
             const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs);
-bool has_kernel(const ir::OpDef& def);
-device::Kernel kernel_of(const ir::OpDef& def);  // null where there is none
+bool has_kernel(const ir::OpDef& def);           // for the device of modes()
+device::Kernel kernel_of(const ir::OpDef& def);  // for the CPU; null where there is none
+// Gives a kind of device its kernels, before the first op runs there.
+void use_kernels(const device::KernelTable& table, device::DeviceType type);
 
 // Sees every kernel that is launched, after it ended; several threads call at a time. Times are now_ns().
 class LaunchObserver {

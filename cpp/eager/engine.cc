@@ -9,6 +9,7 @@
 #include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
+#include "eager/placing.h"
 #include "eager/tracer.h"
 #include "ir/emitter.h"
 
@@ -204,6 +205,7 @@ void Run::keep(const Entry& entry) {
 void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) {
   try {
     CreationGuard creation(creation_for(grads));
+    GradientPlace place(grads);
     node.backward(grads, input_grads);
     check_grads(node, input_grads);
   } catch (const Error& error) {
@@ -261,6 +263,7 @@ void Run::execute() {
 
 Tensor seed_gradient(const Tensor& output, const Tensor& given, double scale) {
   CreationGuard creation(output->global ? broadcast_on(layout_of(*output)->placement).get() : nullptr);
+  GradientPlace place({output});
   TW_CHECK(output->needs_grad(), kRuntime,
            "backward: the output does not require grad and was not computed from a tensor that does");
   if (given) {

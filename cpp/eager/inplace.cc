@@ -2,6 +2,7 @@
 #include "eager/global_dispatch.h"
 #include "eager/modes.h"
 #include "eager/op_node.h"
+#include "eager/placing.h"
 #include "eager/promotion.h"
 #include "eager/view_history.h"
 #include "ir/emitter.h"
@@ -38,10 +39,8 @@ void detach_overlapping(InputList& inputs) {
   }
 }
 
-}  // namespace
-
-void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
-                      void* attrs) {
+void dispatch_inplace_here(const ir::OpDef& def, std::span<const ir::Value> given,
+                           std::span<const int> starts, void* attrs) {
   const ir::Value self_value = given[0];
   TensorImpl& self = tensor_of(self_value);
   bool global = false;
@@ -92,6 +91,22 @@ void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, st
     launch(def, ready, starts, attrs, {context.outputs.data(), 1}, {&target, 1});
   self.storage->version++;
   if (recorder.active()) rebase_history(self, recorder.after({&self_value, 1}, false));
+}
+
+}  // namespace
+
+void dispatch_inplace(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
+                      void* attrs) {
+  if (!device::find_accelerator()) [[likely]]
+    return dispatch_inplace_here(def, given, starts, attrs);
+  InputList inputs(given.begin(), given.end());
+  static const int copy = ir::registry().get("copy").id;
+  device::Device self = tensor_of(given[0]).device();
+  if (def.id == copy && !tensor_of(given[1]).wrapped_number) inputs[1] = to_device(as_tensor(given[1]), self);
+  DeviceGuard guard(device_of_call(def, {inputs.data(), inputs.size()}));
+  TW_CHECK(self == modes().device, kValue, def.name(), ": a tensor on ", self,
+           " cannot be written by one on ", modes().device);
+  dispatch_inplace_here(def, {inputs.data(), inputs.size()}, starts, attrs);
 }
 
 void add_inplace(TensorImpl& sum, const Tensor& other) {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "base/error.h"
+#include "device/accelerator.h"
 
 namespace tw::eager {
 
@@ -14,10 +14,7 @@ namespace {
 
 std::mutex g_work;  // guards maker_ and user_ of all storages
 
-device::Backend& backend_of(device::Device device) {
-  TW_CHECK(device.type == device::DeviceType::kCpu, kDevice, "there is no backend for device ", device);
-  return device::cpu_backend();
-}
+using device::backend_of;
 }  // namespace
 
 Storage::Storage(device::Device device, size_t size_bytes)
@@ -107,8 +104,9 @@ void Storage::free() {
 
 void Storage::resize(size_t size_bytes) {
   data();
-  void* fresh = backend_of(device_).allocate(size_bytes, device_.index);
-  std::memcpy(fresh, data_, std::min(size_bytes, size_bytes_));
+  device::Backend& backend = backend_of(device_);
+  void* fresh = backend.allocate(size_bytes, device_.index);
+  backend.copy(fresh, data_, std::min(size_bytes, size_bytes_), backend.current_stream(device_.index));
   free();
   data_ = fresh;
   size_bytes_ = size_bytes;

@@ -5,6 +5,7 @@
 #include "eager/global.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/placing.h"
 #include "eager/tracer.h"
 
 namespace tw::eager {
@@ -46,7 +47,7 @@ Tensor empty_for_host(const Dims& sizes, DType dtype) {
   Tensor result;
   {
     TracerPause pause;
-    result = empty(sizes, dtype);
+    result = empty(sizes, dtype, host_device());
   }
   if (Tracer* tracer = modes().tracer) tracer->filled_by_host(result->storage);
   return result;
@@ -110,6 +111,8 @@ Scalar item(const TensorImpl& tensor) {
   TW_CHECK(!modes().tracer || tensor.wrapped_number, kRuntime,
            "item: a traced function cannot read the value of a tensor; use tensor operations instead");
   if (tensor.global) return item(*whole_here(tensor));
+  if (tensor.device().type != device::DeviceType::kCpu)
+    return item(*to_device(alias(tensor), device::Device{}));
   return dispatch_all(tensor.dtype, "item", [&]<class T>() -> Scalar {
     T value = *static_cast<const T*>(tensor.data());
     if constexpr (std::is_same_v<T, bool>)

@@ -22,6 +22,12 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
   return graph.append(full, {}, {}, attrs.get());
 }
 
+// Plans name no devices yet.
+void check_on_cpu(device::Device device) {
+  TW_CHECK(device.type == device::DeviceType::kCpu, kNotImplemented,
+           "a traced function: graphs run on the CPU, and one of its tensors lies on ", device);
+}
+
 }  // namespace
 
 Tracer::Tracer(std::unique_ptr<OriginSource> origins)
@@ -32,6 +38,7 @@ Tracer::Tracer(std::unique_ptr<OriginSource> origins)
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
+  check_on_cpu(like.device());
   Tensor tensor(new TensorImpl);
   tensor->dtype = like.dtype;
   tensor->storage = make_ref<Storage>(like.device(), like.storage->size_bytes(), Storage::Symbolic());
@@ -167,6 +174,7 @@ Tensor Tracer::number_operand(int number, const Scalar& now) {
 }
 
 Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
+  check_on_cpu(device);
   made_.push_back(make_ref<Storage>(device, size_bytes, Storage::Symbolic()));
   if (!scopes_.empty()) region_of_[made_.back().get()] = scopes_.back().id;
   return made_.back();
@@ -240,6 +248,7 @@ TensorImpl& owner_of(TensorImpl& tensor) {
 // where the tensor is a window on larger memory.
 SymbolicMemory& Tracer::capture(TensorImpl& given) {
   TensorImpl& tensor = owner_of(given);
+  check_on_cpu(tensor.device());
   bool constant = host_filled_.count(tensor.storage.get());
   auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);

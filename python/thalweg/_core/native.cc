@@ -30,6 +30,7 @@ PYBIND11_MODULE(_native, m) {
   tw::py::bind_dlpack(m);
   tw::py::bind_random(m);
   tw::py::bind_device(m);
+  tw::py::bind_cuda(m);
   tw::py::bind_plan(m);
   tw::py::bind_jit(m);
   tw::py::bind_structure(m);

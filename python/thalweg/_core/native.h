@@ -19,6 +19,7 @@ void bind_function(pybind11::module_& m);
 void bind_memory(pybind11::module_& m);
 void bind_dlpack(pybind11::module_& m);
 void bind_random(pybind11::module_& m);
+void bind_cuda(pybind11::module_& m);
 void bind_device(pybind11::module_& m);
 void bind_jit(pybind11::module_& m);
 void bind_structure(pybind11::module_& m);

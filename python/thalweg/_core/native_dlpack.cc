@@ -72,6 +72,8 @@ struct Exported {
 pb::capsule export_tensor(const Tensor& tensor) {
   TW_CHECK(!tensor->needs_grad(), kRuntime,
            "__dlpack__: a tensor that requires grad cannot be shared; detach() it");
+  TW_CHECK(tensor->device().type == device::DeviceType::kCpu, kNotImplemented,
+           "__dlpack__: only memory of the CPU can be shared so far, the tensor lies on ", tensor->device());
   auto* e = new Exported;
   e->tensor = tensor;
   e->shape.assign(tensor->sizes.begin(), tensor->sizes.end());

@@ -11,6 +11,7 @@
 #include "eager/dispatch.h"
 #include "eager/global.h"
 #include "eager/modes.h"
+#include "eager/placing.h"
 #include "eager/promotion.h"
 #include "ir/emitter.h"
 #include "native.h"
@@ -65,11 +66,18 @@ DType dtype_of_array(const pb::array& array) {
           " are not supported");
 }
 
-// A global tensor is put together first.
-Tensor here(const Tensor& tensor) { return tensor->global ? eager::whole_here(*tensor) : tensor; }
+// A global tensor is put together first, and what lies on another device comes to the CPU.
+Tensor here(const Tensor& tensor) {
+  if (tensor->global) return eager::whole_here(*tensor);
+  bool on_cpu = tensor->device().type == device::DeviceType::kCpu;
+  return on_cpu ? tensor : eager::to_device(eager::alias(*tensor), device::Device{});
+}
 
 pb::array to_numpy(const pb::object& object) {
-  Tensor tensor = here(object.cast<Tensor>());
+  Tensor given = object.cast<Tensor>();
+  TW_CHECK(given->device().type == device::DeviceType::kCpu, kType, "numpy: the tensor lies on ",
+           given->device(), "; call cpu() first");
+  Tensor tensor = given->global ? eager::whole_here(*given) : given;
   int64_t size = size_of(tensor->dtype);
   std::vector<pb::ssize_t> sizes(tensor->sizes.begin(), tensor->sizes.end()), strides;
   for (int64_t stride : tensor->strides) strides.push_back(stride * size);

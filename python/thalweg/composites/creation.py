@@ -10,7 +10,7 @@ from thalweg._core._tensor import dtype as DType
 from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
 from thalweg.frontend.creation import as_tensor, finish
-from thalweg.frontend.device import check_device
+from thalweg.frontend.device import placed
 from thalweg.frontend.dtypes import as_dtype, complex128, float64
 from thalweg.frontend.global_creation import beside, created
 from thalweg.frontend.placement import Sbp, placement
@@ -37,6 +37,7 @@ def _fill_out(result: Tensor, out: Tensor | None) -> Tensor:
 
 
 @export(function=True)
+@placed
 def arange(
     *args: Any,
     start: Any = 0,
@@ -66,7 +67,6 @@ def arange(
         step = args[2] if len(args) == 3 else step
     if end is None or len(args) > 3:
         raise TypeError("arange: (end), (start, end) or (start, end, step) are wanted")
-    check_device(device, "arange")
     if placement is not None or sbp is not None:
         make = partial(arange, start, end, step, dtype=dtype)
         return created("arange", make, placement, sbp, requires_grad, 1)
@@ -105,7 +105,6 @@ def range_(
     """arange with the end included, in the default float."""
     if end is None:
         raise TypeError("range: an end is wanted")
-    check_device(device, "range")
     start, end, step = (_number("range", v) for v in (start, end, step))
     if step == 0 or (end - start) * step < 0:
         raise RuntimeError(f"range: a step of {step} does not lead from {start} to {end}")
@@ -132,6 +131,7 @@ def _check_ends(name: str, start: Any, end: Any, steps: Any) -> None:
 
 
 @export(function=True)
+@placed
 def linspace(
     start: Any,
     end: Any,
@@ -151,7 +151,6 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     _check_ends("linspace", start, end, steps)
-    check_device(device, "linspace")
     if placement is not None or sbp is not None:
         make = partial(linspace, start, end, steps, dtype=dtype)
         return created("linspace", make, placement, sbp, requires_grad, 1)
@@ -163,6 +162,7 @@ def linspace(
 
 
 @export(function=True)
+@placed
 def logspace(
     start: Any,
     end: Any,
@@ -178,7 +178,6 @@ def logspace(
 ) -> Tensor:
     """`base` raised to evenly spaced powers from start to end, both included."""
     _check_ends("logspace", start, end, steps)
-    check_device(device, "logspace")
     if placement is not None or sbp is not None:
         make = partial(logspace, start, end, steps, base, dtype=dtype)
         return created("logspace", make, placement, sbp, requires_grad)
@@ -193,6 +192,7 @@ def logspace(
 
 
 @export(function=True)
+@placed
 def eye(
     n: int,
     m: int | None = None,
@@ -205,7 +205,6 @@ def eye(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """An n x m (n x n) matrix with ones on its diagonal and zeros elsewhere."""
-    check_device(device, "eye")
     if placement is not None or sbp is not None:
         make = partial(eye, n, m, dtype=dtype)
         return created("eye", make, placement, sbp, requires_grad)
@@ -354,16 +353,16 @@ def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: DType, 
 
 
 @export(function=True)
+@placed
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
     """Rows and columns [2, count] of the elements on and below a diagonal."""
-    check_device(device, "tril_indices")
     return _triangle_indices("tril_indices", row, col, offset, dtype, True)
 
 
 @export(function=True)
+@placed
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
     """Rows and columns [2, count] of the elements on and above a diagonal."""
-    check_device(device, "triu_indices")
     return _triangle_indices("triu_indices", row, col, offset, dtype, False)
 
 

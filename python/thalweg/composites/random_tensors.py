@@ -12,7 +12,7 @@ from thalweg._registry import export, ops
 from thalweg.autograd.modes import is_grad_enabled, no_grad
 from thalweg.composites.support import is_inexact, require_none
 from thalweg.frontend.creation import creation_size, default_dtype, finish
-from thalweg.frontend.device import check_device, device
+from thalweg.frontend.device import device, moved, name_of
 from thalweg.frontend.dtypes import float64, int64
 from thalweg.frontend.global_creation import created, created_like, like
 from thalweg.frontend.layout import check_layout, empty_in_format
@@ -29,8 +29,12 @@ _INT_BITS = {"bool": 1, "uint8": 8, "int8": 7, "int16": 15, "int32": 31, "int64"
 
 
 def _new(name: str, size: tuple, dtype: dtype | None, device: Device) -> Tensor:
-    check_device(device, name)
-    return _native.empty(creation_size(size, name), default_dtype(dtype))
+    where = name_of(device, name)
+    sizes = creation_size(size, name)
+    if where == "cpu":
+        return _native.empty(sizes, default_dtype(dtype))
+    with _native.Placed(where):
+        return _native.empty(sizes, default_dtype(dtype))
 
 
 @export(function=True)
@@ -128,13 +132,13 @@ def randperm(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    check_device(device, "randperm")
     check_layout(layout, "randperm")
     if placement is not None or sbp is not None:
         make = partial(randperm, n, generator=generator, dtype=dtype)
         return created("randperm", make, placement, sbp, requires_grad)
     result = ops.random_permutation(n, generator=generator)
-    return finish(result if dtype == int64 else ops.cast(result, dtype), requires_grad)
+    result = moved(result if dtype == int64 else ops.cast(result, dtype), device, "randperm")
+    return finish(result, requires_grad)
 
 
 def _laid_like(draws: Tensor, input: Tensor, memory_format: Any, name: str) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, attach, dtype, dtype_by_name
 from thalweg._registry import export, ops
-from thalweg.frontend.device import check_device
+from thalweg.frontend.device import moved, name_of
 from thalweg.frontend.layout import copy_in_format, in_format, is_in_format, preserve_format, strides_tell
 
 
@@ -49,8 +49,9 @@ def to(
         elif arg is not None:
             device = arg
     copy = copy or flags[1:] == [True]  # the first flag is non_blocking
-    check_device(device, "to")
-    return _cast(self, self.dtype if dtype is None else dtype, copy, memory_format)
+    there = moved(self, device, "to", non_blocking or flags[:1] == [True])
+    copy = copy and there is self  # what has moved is a copy
+    return _cast(there, self.dtype if dtype is None else dtype, copy, memory_format)
 
 
 def _is_dtype(arg: object) -> bool:
@@ -74,14 +75,30 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @export(method=True)
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
-    return in_format(self, memory_format, "cpu")
+    return in_format(moved(self, "cpu", "cpu"), memory_format, "cpu")
 
 
 @export(method=True)
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU; raises DeviceError in a build without one."""
-    check_device("cuda" if device is None else device, "cuda")
-    return self
+    """The tensor on a GPU, the current one by default; raises DeviceError where there is none."""
+    return moved(self, "cuda" if device is None else device, "cuda", non_blocking)
+
+
+@export(method=True)
+def pin_memory(self: Tensor) -> Tensor:
+    """A copy in host memory that a GPU reads and writes without a buffer between: `to(..., non_blocking=True)` waits
+    for nothing then.
+    """
+    name_of("cuda", "pin_memory")
+    return _native.pinned(self.detach())
+
+
+@export(method=True)
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Says that another stream uses the tensor's memory: after the tensor is gone it is given to nobody before the
+    stream has done what is queued on it now.
+    """
+    _native.record_stream(self, stream._handle)
 
 
 def _caster(name: str, target: dtype) -> None:

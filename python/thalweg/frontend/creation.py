@@ -7,7 +7,7 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype, set_empty
 from thalweg._registry import export, ops
-from thalweg.frontend.device import check_device, device
+from thalweg.frontend.device import device, moved, placed, placed_like
 from thalweg.frontend.global_creation import created, created_like, spread
 from thalweg.frontend.layout import empty_in_format, empty_of
 from thalweg.frontend.placement import Sbp, placement
@@ -74,17 +74,15 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
-    check_device(device, "tensor")
     if placement is not None or sbp is not None:
         return spread("tensor", _to_tensor(data, dtype, copy=False), placement, sbp, requires_grad)
-    return finish(_to_tensor(data, dtype, copy=True), requires_grad)
+    return finish(moved(_to_tensor(data, dtype, copy=True), device, "tensor"), requires_grad)
 
 
 @export(function=True)
 def as_tensor(data: Any, dtype: dtype | None = None, device: Device = None) -> Tensor:
     """`data` as a tensor: shares memory with arrays where dtypes agree, and is `data` itself for a tensor."""
-    check_device(device, "as_tensor")
-    return _to_tensor(data, dtype, copy=False)
+    return moved(_to_tensor(data, dtype, copy=False), device, "as_tensor")
 
 
 @export(function=True)
@@ -97,8 +95,7 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:
     """`obj` as a tensor; copy=True always copies, copy=False raises where a copy would be needed."""
-    check_device(device, "asarray")
-    result = _to_tensor(obj, dtype, copy=bool(copy))
+    result = moved(_to_tensor(obj, dtype, copy=bool(copy)), device, "asarray")
     if copy is False and not _shares_memory(result, obj):
         raise ValueError("asarray: this object cannot be seen as a tensor without a copy")
     return finish(result, requires_grad) if requires_grad else result
@@ -206,13 +203,13 @@ def from_numpy(ndarray: Any) -> Tensor:
 @export(function=True)
 def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of any object with __dlpack__; over a copy of it where copy=True."""
-    check_device(device, "from_dlpack")
     capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
     result = _native.from_dlpack(capsule)
-    return result.clone() if copy else result
+    return moved(result.clone() if copy else result, device, "from_dlpack")
 
 
 @export(function=True)
+@placed
 def empty(
     *size: Any,
     dtype: dtype | None = None,
@@ -225,13 +222,13 @@ def empty(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of the given size with unset elements."""
-    check_device(device, "empty")
     if placement is not None or sbp is not None:
         return _sized("empty", size, lambda sizes: empty(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(empty_of(creation_size(size, "empty"), default_dtype(dtype), memory_format, "empty"), requires_grad)
 
 
 @export(function=True)
+@placed
 def empty_strided(
     size: Sequence[int],
     stride: Sequence[int],
@@ -241,11 +238,11 @@ def empty_strided(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the given size and strides with unset elements."""
-    check_device(device, "empty_strided")
     return finish(_native.empty_strided(list(size), list(stride), default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
+@placed_like
 def empty_like(
     input: Tensor,
     *,
@@ -257,7 +254,6 @@ def empty_like(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor with the size and dtype of `input` and unset elements."""
-    check_device(device, "empty_like")
     if placement is not None or sbp is not None or _native.is_global(input):
         make = partial(empty, input.shape, dtype=dtype or input.dtype)
         return created_like("empty_like", make, input, placement, sbp, requires_grad)
@@ -265,6 +261,7 @@ def empty_like(
 
 
 @export(function=True)
+@placed
 def full(
     size: Sequence[int],
     fill_value: Any,
@@ -281,7 +278,6 @@ def full(
     >>> tw.full((2,), 7)
     tensor([7, 7])
     """
-    check_device(device, "full")
     if placement is not None or sbp is not None:
         return _sized(
             "full", (size,), lambda sizes: full(sizes, fill_value, dtype=dtype), placement, sbp, requires_grad
@@ -290,6 +286,7 @@ def full(
 
 
 @export(function=True)
+@placed
 def zeros(
     *size: Any,
     dtype: dtype | None = None,
@@ -300,13 +297,13 @@ def zeros(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of zeros."""
-    check_device(device, "zeros")
     if placement is not None or sbp is not None:
         return _sized("zeros", size, lambda sizes: zeros(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(ops.full(creation_size(size, "zeros"), 0, dtype=default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
+@placed
 def ones(
     *size: Any,
     dtype: dtype | None = None,
@@ -317,13 +314,13 @@ def ones(
     sbp: Sbp | None = None,
 ) -> Tensor:
     """A tensor of ones."""
-    check_device(device, "ones")
     if placement is not None or sbp is not None:
         return _sized("ones", size, lambda sizes: ones(sizes, dtype=dtype), placement, sbp, requires_grad)
     return finish(ops.full(creation_size(size, "ones"), 1, dtype=default_dtype(dtype)), requires_grad)
 
 
 @export(function=True)
+@placed_like
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -342,7 +339,6 @@ def full_like(
         return created_like("full_like", make, input, placement, sbp, requires_grad)
     if memory_format is None and input.is_contiguous():
         return full(input.shape, fill_value, dtype=wanted, device=device, requires_grad=requires_grad)
-    check_device(device, "full_like")
     return finish(empty_in_format(input, wanted, memory_format, "full_like").fill_(fill_value), requires_grad)
 
 
@@ -382,6 +378,10 @@ def ones_like(
     )  # fmt: skip
 
 
+def _device_beside(input: Tensor) -> Device:
+    return input.device if input.is_cuda else None
+
+
 def _beside(input: Tensor, where: placement | None, sbp: Sbp | None) -> tuple:
     """Where something new beside `input` lies: broadcast on its placement, unless stated."""
     if not _native.is_global(input):
@@ -403,7 +403,12 @@ def new_empty(
     """A tensor of unset elements with the dtype of this one."""
     placement, sbp = _beside(self, placement, sbp)
     return empty(
-        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+        *size,
+        dtype=dtype or self.dtype,
+        device=device or _device_beside(self),
+        requires_grad=requires_grad,
+        placement=placement,
+        sbp=sbp,
     )
 
 
@@ -420,7 +425,12 @@ def new_zeros(
     """A tensor of zeros with the dtype of this one."""
     placement, sbp = _beside(self, placement, sbp)
     return zeros(
-        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+        *size,
+        dtype=dtype or self.dtype,
+        device=device or _device_beside(self),
+        requires_grad=requires_grad,
+        placement=placement,
+        sbp=sbp,
     )
 
 
@@ -437,7 +447,12 @@ def new_ones(
     """A tensor of ones with the dtype of this one."""
     placement, sbp = _beside(self, placement, sbp)
     return ones(
-        *size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+        *size,
+        dtype=dtype or self.dtype,
+        device=device or _device_beside(self),
+        requires_grad=requires_grad,
+        placement=placement,
+        sbp=sbp,
     )
 
 
@@ -456,8 +471,8 @@ def new_full(
     """A tensor of one number with the dtype of this one."""
     placement, sbp = _beside(self, placement, sbp)
     return full(
-        size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement,
-        sbp=sbp,
+        size, fill_value, dtype=dtype or self.dtype, device=device or _device_beside(self),
+        requires_grad=requires_grad, placement=placement, sbp=sbp,
     )  # fmt: skip
 
 
@@ -475,7 +490,12 @@ def new_tensor(
     """A tensor that copies `data`, with the dtype of this one."""
     placement, sbp = _beside(self, placement, sbp)
     return tensor(
-        data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, placement=placement, sbp=sbp
+        data,
+        dtype=dtype or self.dtype,
+        device=device or _device_beside(self),
+        requires_grad=requires_grad,
+        placement=placement,
+        sbp=sbp,
     )
 
 

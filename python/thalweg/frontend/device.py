@@ -1,9 +1,14 @@
 """Devices as users name them."""
 
-from thalweg._core._tensor import attach
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from thalweg._core import _native
+from thalweg._core._tensor import Tensor, attach
 from thalweg.errors import DeviceError
 
-__all__ = ["check_device", "device"]
+__all__ = ["device", "moved", "name_of", "placed", "placed_like", "set_cuda"]
 
 
 class device:
@@ -50,25 +55,74 @@ class device:
 
 
 _CPU = device("cpu")
+_cuda_index: Callable[["device | str | int | None"], int]
+F = TypeVar("F", bound=Callable)
 
 
-def check_device(wanted: "device | str | int | None", op: str) -> None:
-    """Raises DeviceError unless tensors can be made on `wanted`."""
+def set_cuda(index_of: Callable[["device | str | int | None"], int]) -> None:
+    """thalweg.cuda supplies which GPU a name means; it raises DeviceError where there is none."""
+    global _cuda_index
+    _cuda_index = index_of
+
+
+def name_of(wanted: "device | str | int | None", op: str) -> str:
+    """The full name of a device that tensors can be made on, such as "cuda:0". Raises DeviceError for others."""
     if wanted is None or wanted == "cpu":
-        return
-    if isinstance(wanted, int):
-        wanted = device("cuda", wanted)
-    found = device(wanted)
-    if found.type != "cpu":
-        raise DeviceError(f"{op}: there is no backend for device {found} in this build")
-    if found.index not in (None, 0):
-        raise DeviceError(f"{op}: there is one cpu device, got {found}")
+        return "cpu"
+    found = device("cuda", wanted) if isinstance(wanted, int) else device(wanted)
+    if found.type == "cpu":
+        if found.index not in (None, 0):
+            raise DeviceError(f"{op}: there is one cpu device, got {found}")
+        return "cpu"
+    try:
+        return f"cuda:{_cuda_index(found)}"
+    except DeviceError as error:
+        raise DeviceError(f"{op}: there is no device {found}: {error}") from None
 
 
-attach("device", property(lambda self: _CPU, doc="Where the tensor lies."))
-attach("get_device", lambda self: -1)
-attach("is_cpu", property(lambda self: True))
-attach("is_cuda", property(lambda self: False))
+def moved(tensor: Tensor, wanted: "device | str | int | None", op: str, ahead: bool = False) -> Tensor:
+    """The tensor on a device, itself where it lies there or no device is named."""
+    return tensor if wanted is None else _native.to_device(tensor, name_of(wanted, op), ahead)
+
+
+def placed(create: F) -> F:
+    """Decorates a creation function: what it makes lies on its `device`, which it does not see."""
+
+    @functools.wraps(create)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("device") is None:
+            return create(*args, **kwargs)
+        name = name_of(kwargs.pop("device"), create.__name__)
+        if name == "cpu":
+            return create(*args, **kwargs)
+        with _native.Placed(name):
+            return create(*args, **kwargs)
+
+    return cast(F, make)
+
+
+def placed_like(create: F) -> F:
+    """The same where the first argument is a tensor: what is made lies where that does, unless a device is given."""
+    make = placed(create)
+
+    @functools.wraps(create)
+    def make_like(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("device") is None and input.is_cuda:
+            kwargs["device"] = input.device
+        return make(input, *args, **kwargs)
+
+    return cast(F, make_like)
+
+
+def _device_of(self: Tensor) -> device:
+    name = self._device_name
+    return device(name) if name.startswith("cuda") else _CPU
+
+
+attach("device", property(_device_of, doc="Where the tensor lies."))
+attach("get_device", lambda self: self.device.index if self.is_cuda else -1)
+attach("is_cpu", property(lambda self: not self.is_cuda))
+attach("is_cuda", property(lambda self: self._device_name.startswith("cuda")))
 attach("is_sparse", property(lambda self: False))
 attach("is_quantized", property(lambda self: False))
 attach("is_meta", property(lambda self: False))

@@ -135,7 +135,7 @@ def _layout(nested: Any, formatter: Any, indent: int, rank: int) -> str:
 def _body(tensor: Tensor, indent: int) -> str:
     if tensor.numel() == 0:
         return "[]"
-    plain = tensor.detach()
+    plain = tensor.detach().cpu()
     if plain.dtype.is_floating_point and plain.dtype.itemsize == 2:
         plain = plain.float()
     nested = _edges(plain, _summarised(plain))
@@ -179,7 +179,7 @@ def tensor_repr(self: Tensor) -> str:
         prefix = "Parameter containing:\ntensor("
     text = prefix + _body(self, len("tensor("))
     implied = ("bool", "int64", _native.default_dtype().name, "complex64")
-    suffixes = []
+    suffixes = [f"device='{self.device}'"] if self.is_cuda else []
     if self.numel() == 0 and self.ndim != 1:
         suffixes.append(f"size={tuple(self.shape)}")
     if self.dtype.name not in implied or (self.numel() == 0 and self.dtype.name != _native.default_dtype().name):
