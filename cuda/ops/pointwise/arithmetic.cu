@@ -1,0 +1,122 @@
+// add, sub, rsub, mul, neg. Bytes: the operands' once; at most 2 flops an element. Floor: bytes over the
+// bandwidth.
+#include "ops/pointwise/arithmetic.h"
+
+#include "cuda/common/pointwise.h"
+
+namespace tw::cuda {
+
+using device::KernelContext;
+using device::Operand;
+
+namespace {
+
+// Integers wrap around: signed ones are computed without sign, where overflow is defined.
+template <class C>
+struct Wrapping {
+  using type = C;
+};
+template <>
+struct Wrapping<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct Wrapping<int64_t> {
+  using type = uint64_t;
+};
+template <class C>
+using wrap_t = typename Wrapping<C>::type;
+
+template <class C>
+struct Add {
+  TW_DEVICE C operator()(C a, C b) const { return static_cast<C>(wrap_t<C>(a) + wrap_t<C>(b)); }
+};
+template <class C>
+struct AddScaled {
+  C alpha;
+  TW_DEVICE C operator()(C a, C b) const {
+    return static_cast<C>(wrap_t<C>(a) + static_cast<wrap_t<C>>(wrap_t<C>(alpha) * wrap_t<C>(b)));
+  }
+};
+struct Or {
+  bool on;
+  TW_DEVICE bool operator()(bool a, bool b) const { return a || (on && b); }
+};
+template <class C>
+struct Sub {
+  TW_DEVICE C operator()(C a, C b) const { return static_cast<C>(wrap_t<C>(a) - wrap_t<C>(b)); }
+};
+template <class C>
+struct SubScaled {
+  C alpha;
+  TW_DEVICE C operator()(C a, C b) const {
+    return static_cast<C>(wrap_t<C>(a) - static_cast<wrap_t<C>>(wrap_t<C>(alpha) * wrap_t<C>(b)));
+  }
+};
+template <class C>
+struct Mul {
+  TW_DEVICE C operator()(C a, C b) const {
+    if constexpr (std::is_same_v<C, bool>)
+      return a && b;
+    else
+      return static_cast<C>(wrap_t<C>(a) * wrap_t<C>(b));
+  }
+};
+template <class C>
+struct Neg {
+  TW_DEVICE C operator()(C a) const {
+    if constexpr (std::is_integral_v<C>)
+      return static_cast<C>(wrap_t<C>(0) - wrap_t<C>(a));
+    else
+      return -a;
+  }
+};
+
+void add_kernel(KernelContext& k) {
+  const Scalar& scalar = k.attrs<ops::AlphaAttrs>().alpha;
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    if constexpr (std::is_same_v<T, bool>)
+      pointwise<bool, bool, bool>(k, Or{scalar.to_bool()});
+    else if (scalar == Scalar(1))
+      pointwise<T, T, T>(k, Add<C>{});
+    else
+      pointwise<T, T, T>(k, AddScaled<C>{scalar.to<C>()});
+  });
+}
+
+// first - alpha * second
+void subtract(KernelContext& k, const Operand& first, const Operand& second) {
+  const Scalar& scalar = k.attrs<ops::AlphaAttrs>().alpha;
+  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    if (scalar == Scalar(1))
+      pointwise_over(Types<T>{}, Types<T, T>{}, {&k.out()}, {&first, &second}, k.op, Sub<C>{});
+    else
+      pointwise_over(Types<T>{}, Types<T, T>{}, {&k.out()}, {&first, &second}, k.op,
+                     SubScaled<C>{scalar.to<C>()});
+  });
+}
+
+void sub_kernel(KernelContext& k) { subtract(k, k.in(0), k.in(1)); }
+void rsub_kernel(KernelContext& k) { subtract(k, k.in(1), k.in(0)); }
+
+void mul_kernel(KernelContext& k) {
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, Mul<compute_t<T>>{}); });
+}
+
+void neg_kernel(KernelContext& k) {
+  dispatch_real(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Neg<compute_t<T>>{}); });
+}
+
+}  // namespace
+
+void kernels_arithmetic(device::KernelTable& table) {
+  table.add("add", add_kernel);
+  table.add("sub", sub_kernel);
+  table.add("rsub", rsub_kernel);
+  table.add("mul", mul_kernel);
+  table.add("neg", neg_kernel);
+}
+
+}  // namespace tw::cuda
