@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.string_view cimport string_view
+from libcpp.utility cimport move
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject*)
@@ -78,7 +79,7 @@ cdef extern from "tensor_api.h" namespace "tw::py":
     cdef cppclass TensorApi:
         PyTypeObject* type
         Py_ssize_t handle_offset
-        PyObject* (*wrap)(const TensorRef&)
+        PyObject* (*wrap)(TensorRef)
         PyObject* (*wrap_dtype)(DType)
         cbool (*unwrap_dtype)(PyObject*, DType*)
         PyObject* exceptions
@@ -351,9 +352,9 @@ cdef int64_t _checked_dim(dim, int64_t rank, str op) except? -1:
     return value
 
 
-cdef PyObject* _wrap(const TensorRef& tensor) noexcept:
+cdef PyObject* _wrap(TensorRef tensor) noexcept:
     global _wrapping
-    cdef TensorImpl* impl = (<TensorRef*>&tensor).get()
+    cdef TensorImpl* impl = tensor.get()
     cdef PyObject* known = <PyObject*>impl.python
     cdef Tensor result
     # An object whose count is zero is being torn down and must not come back.
@@ -363,7 +364,7 @@ cdef PyObject* _wrap(const TensorRef& tensor) noexcept:
     _wrapping = True
     result = Tensor.__new__(Tensor)
     _wrapping = False
-    result.handle = tensor
+    result.handle = move(tensor)
     impl.python = <void*>result
     Py_INCREF(result)
     return <PyObject*>result

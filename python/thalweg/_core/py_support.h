@@ -14,7 +14,7 @@ namespace tw::py {
 struct TensorApi {
   PyTypeObject* type = nullptr;
   Py_ssize_t handle_offset = 0;
-  PyObject* (*wrap)(const eager::Tensor&) = nullptr;  // new reference; null with a Python error set
+  PyObject* (*wrap)(eager::Tensor) = nullptr;         // new reference; null with a Python error set
   PyObject* (*wrap_dtype)(DType) = nullptr;           // new reference
   bool (*unwrap_dtype)(PyObject*, DType*) = nullptr;  // false when the object is no dtype
   PyObject* exceptions = nullptr;                     // dict: ErrorKind as int → exception class
