@@ -1,4 +1,4 @@
-"""Input that hides behind compute: a step over a loader that takes as long as the step, beside the step alone."""
+"""Input that hides behind compute: throughput over a loader that takes as long as a step, beside the steps alone."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,8 +44,10 @@ def _contenders(model_file: ModuleType, work: Callable[[float], None]) -> Callab
 
         def seconds_of(results: Callable[[int], Iterator[Any]], count: int) -> float:
             time.sleep(SETTLE_S)
+            running = results(count + 1)
+            next(running)  # nothing runs yet that the first batch could hide behind
             begin = time.perf_counter()
-            for _ in results(count):
+            for _ in running:
                 pass
             return (time.perf_counter() - begin) / count
 
