@@ -51,7 +51,6 @@ class LaunchCheck {
     int64_t arena = 0;
     for (const Plan& body : region_.bodies) {
       TW_CHECK(body.numbers == plan_.numbers, kValue, "the plan of a region knows other numbers");
-      check_plan(body);
       Wants wants = wants_of(body);
       arena = std::max(arena, wants.arena);
       bool draws = body.draws > 0;
@@ -155,9 +154,23 @@ void check_draws(const Plan& plan, const Actor& actor) {
   }
 }
 
+// The plans in regions first: what is asked about a launch of control flow looks into them.
+void check_bodies(const Plan& plan) {
+  for (size_t i = 0; i < plan.regions.size(); i++) {
+    for (const Plan& body : plan.regions[i].bodies) {
+      try {
+        check_plan(body);
+      } catch (const Error& error) {
+        throw Error(error.kind(), cat("plan: region ", i, ": ", error.what()));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void check_regions(const Plan& plan) {
+  check_bodies(plan);
   std::vector<int> used(plan.regions.size());
   bool open = has_open_draws(plan);
   TW_CHECK(!open || (plan.actors.size() == 1 && plan.actors[0].rate == 1), kValue,

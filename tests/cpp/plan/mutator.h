@@ -13,9 +13,9 @@ namespace tw::test {
 
 using plan::Plan;
 
-inline const std::set<std::string_view> kProgram = {"op",      "attrs",   "inputs", "outputs", "starts",
-                                                    "mutated", "becomes", "when",   "draw",    "draws",
-                                                    "lifted",  "dtype",   "sizes"};
+inline const std::set<std::string_view> kProgram = {
+    "op",   "attrs", "inputs", "outputs", "starts", "mutated", "becomes", "when",
+    "draw", "draws", "lifted", "dtype",   "sizes",  "length",  "reverse", "parts"};
 
 // Of a view also: which part of the other value it shows is what a slice computes.
 inline const std::set<std::string_view> kView = {"offset_bytes", "advance_bytes", "strides"};
@@ -94,6 +94,9 @@ struct Mutator {
     items(plan.values);
     items(plan.actors);
     for (plan::Actor& actor : plan.actors) items(actor.launches);
+    items(plan.regions);
+    for (plan::Region& region : plan.regions)
+      for (Plan& body : region.bodies) Mutator{body, attempt}.all();
   }
 };
 

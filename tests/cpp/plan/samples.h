@@ -172,12 +172,77 @@ inline plan::Plan comm_plan() {
   return b.plan;
 }
 
+// The body of a loop over parts: out = part + w + draw, which the accumulator takes in.
+inline plan::Plan part_plan() {
+  PlanBuilder b;
+  b.stream();
+  b.plan.name = "part";
+  b.plan.draws = 1;
+  int arena = b.segment(SegmentKind::kArena, 16);
+  int part = b.bound(SegmentKind::kInput, {2}), w = b.bound(SegmentKind::kInput, {2});
+  int total = b.bound(SegmentKind::kVariable, {2}), out = b.bound(SegmentKind::kOutput, {2});
+  int noise = b.value(arena, 0, {2}), sum = b.value(arena, 8, {2});
+  int new_total = b.value(b.plan.values[total].segment, 0, {2});
+  plan::Actor& actor = b.actor("part");
+  launch(actor, "draw", {}, {noise}).draw = 0;
+  launch(actor, "hook", {part, w, noise}, {sum});
+  launch(actor, "copy", {sum}, {out});
+  plan::Launch& add = launch(actor, "accumulate", {total, sum}, {});
+  add.mutated = {0};
+  add.becomes = {new_total};
+  actor.commit = 3;
+  b.plan.lower_bound_bytes = 16;
+  return b.plan;
+}
+
+// A branch: y = x + x, or y = number.
+inline plan::Plan branch_plan(bool doubles) {
+  PlanBuilder b;
+  b.stream();
+  b.plan.name = doubles ? "then" : "else";
+  int x = b.bound(SegmentKind::kInput, {2}), y = b.bound(SegmentKind::kOutput, {2});
+  plan::Actor& actor = b.actor("branch");
+  doubles ? launch(actor, "add", {x, x}, {y}) : launch(actor, "fill", {}, {y}, "5");
+  return b.plan;
+}
+
+// Control flow: a loop over the four parts of a batch leaves their results side by side and their sum; a cond
+// on a byte of memory that is true doubles the sum.
+inline plan::Plan control_plan() {
+  PlanBuilder b;
+  b.stream();
+  b.plan.name = "control";
+  b.plan.draws = 2;
+  int arena = b.segment(SegmentKind::kArena, 256);
+  int x = b.bound(SegmentKind::kInput, {4, 2}), w = b.bound(SegmentKind::kInput, {2});
+  int parts = b.bound(SegmentKind::kOutput, {4, 2}), out = b.bound(SegmentKind::kOutput, {2});
+  int noise = b.bound(SegmentKind::kOutput, {2});
+  int zeros = b.value(arena, 0, {2}), total = b.value(arena, 64, {2}), pred = b.value(arena, 128, {});
+  int loop_arena = b.value(arena, 192, {16}), cond_arena = b.value(arena, 192, {0});
+  b.plan.values[loop_arena].dtype = b.plan.values[cond_arena].dtype = DType::kUInt8;
+  int truth = b.value(arena, 128, {}, pred);
+  b.plan.values[truth].dtype = DType::kBool;
+  plan::Region parts_of, either;
+  parts_of.kind = plan::RegionKind::kLoop;
+  parts_of.carried = parts_of.slices = parts_of.parts = 1;
+  parts_of.length = 4;
+  parts_of.bodies = {part_plan()};
+  either.bodies = {branch_plan(true), branch_plan(false)};
+  b.plan.regions = {parts_of, either};
+  plan::Actor& actor = b.actor("control");
+  launch(actor, "fill", {}, {zeros}, "0");
+  launch(actor, "fill", {}, {pred}, "2.36942783e-38");  // whose lowest byte is 1
+  plan::Launch& loop = launch(actor, "loop", {-1, -1, zeros, x, w}, {total, parts, loop_arena});
+  loop.draw = 0;
+  loop.region = 0;
+  launch(actor, "cond", {truth, total}, {out, cond_arena}).region = 1;
+  launch(actor, "draw", {}, {noise}).draw = 1;
+  return b.plan;
+}
+
 inline std::map<std::string, plan::Plan> sample_plans() {
-  return {{"chain", chain_plan()},
-          {"pipeline", pipeline_plan()},
-          {"micro", micro_plan()},
-          {"host", host_plan()},
-          {"comm", comm_plan()}};
+  return {{"chain", chain_plan()}, {"pipeline", pipeline_plan()}, {"micro", micro_plan()},
+          {"host", host_plan()},   {"comm", comm_plan()},         {"control", control_plan()}};
 }
 
 }  // namespace tw::test

@@ -20,6 +20,9 @@ struct Source final : runtime::KernelSource {
     changed.attrs = "3";
     return plain.bind(changed);
   }
+  std::unique_ptr<runtime::KernelSource> body(const plan::Launch&, int) override {
+    return std::make_unique<Source>();
+  }
   TestSource plain;
 };
 
@@ -91,6 +94,7 @@ TEST(any_change_of_the_pipeline) { mutate(pipeline_plan(), 10); }
 TEST(any_change_of_micro_batches) { mutate(micro_plan(), 10); }
 TEST(any_change_of_host_streams) { mutate(host_plan(), 10); }
 TEST(any_change_of_communications) { mutate(comm_plan(), 10); }
+TEST(any_change_of_control_flow) { mutate(control_plan(), 10); }
 
 }  // namespace
 }  // namespace tw::test
