@@ -64,10 +64,12 @@ class Placer {
     Node* node = ir::graph_value(value).node;
     if (!node || node->def->random_key_offset >= 0 || !node->regions.empty()) return value;
     auto [at, first] = read_on_.try_emplace(value.get(), placement);
-    if (!first && at->second != placement) return copy(*node, ir::graph_value(value).output, placement);
-    for (Value& input : node->inputs)
-      if (input) input = on(input, placement);
-    return value;
+    const sbp::Placement*& keeper = at->second;
+    // What is made of others' nodes is nobody's: a copy stands behind those of its inputs.
+    if (first)
+      for (const Value& input : node->inputs)
+        if (input && on(input, placement) != input) keeper = nullptr;
+    return keeper == placement ? value : copy(*node, ir::graph_value(value).output, placement);
   }
 
   Value copy(const Node& node, int output, const sbp::Placement* placement) {
@@ -88,7 +90,7 @@ class Placer {
 
   ir::Graph& graph_;
   std::unordered_map<const ir::ValueImpl*, const sbp::Placement*> placed_;   // what is made of global values
-  std::unordered_map<const ir::ValueImpl*, const sbp::Placement*> read_on_;  // other values: where first
+  std::unordered_map<const ir::ValueImpl*, const sbp::Placement*> read_on_;  // who keeps other values
   std::unordered_map<const sbp::Placement*, std::unordered_map<const Node*, Node*>> copies_;
 };
 
