@@ -49,8 +49,11 @@ int64_t first_rank_of(const ir::Graph& graph) {
   return any ? comm::world().first_rank() : 0;
 }
 
+// What a process gets in a boxing to which it gives nothing is none.
 bool is_literal(const ir::Node& node) {
-  if (!node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
+  if (ir::is_boxing_part(*node.def) || !node.inputs.empty() || node.outputs.size() != 1 ||
+      !node.lifted.empty())
+    return false;
   const ir::GraphValue& value = *node.outputs[0];
   return node.def->random_key_offset < 0 && value.count() * size_of(value.dtype) <= kLiteralBytes;
 }

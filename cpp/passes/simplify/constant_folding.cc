@@ -18,6 +18,7 @@
 #include <cmath>
 
 #include "ir/evaluator.h"
+#include "ir/layouts.h"
 #include "passes/pointwise.h"
 #include "passes/simplify/simplify.h"
 #include "passes/uniform.h"
@@ -35,6 +36,7 @@ bool known_inputs(const Node& node, const Uniform& uniform, std::vector<Scalar>*
   if (node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
   if (def.random_key_offset >= 0 || def.mutated_params != 0 || def.view || !node.regions.empty())
     return false;
+  if (ir::is_boxing_part(def)) return false;  // others give to it, too
   bool single = node.outputs[0]->rank() == 0;
   for (const ir::Value& input : node.inputs) {
     if (!input || !uniform.of(input)) return false;
