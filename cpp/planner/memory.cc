@@ -35,10 +35,7 @@ bool same(const ir::Geometry& a, const ir::Geometry& b) {
 ir::Geometry row_major(const Dims& sizes) { return {sizes, contiguous_strides(sizes), 0}; }
 
 // Element i of the result depends on element i of the inputs alone: the kernel may write over one of them.
-bool elementwise(const ir::OpDef& def) {
-  return def.sbp_rule == sbp::elementwise || def.sbp_rule == sbp::elementwise_linear ||
-         def.sbp_rule == sbp::elementwise_monotone || def.sbp_rule == sbp::elementwise_additive;
-}
+bool elementwise(const ir::OpDef& def) { return sbp::is_elementwise(def.sbp_rule); }
 
 // All elements in row-major order.
 bool is_reshape(const ir::OpDef& def) {
@@ -329,12 +326,14 @@ class Walk {
     return lands_in(variable, output, {place.buffer, place.root, output.dtype, geometry});
   }
 
-  // An op that writes input `position`: where the old value is needed later, it works on a copy.
+  // An op that writes input `position`: where the old value is needed later, or its elements share memory, as
+  // those of an expanded gradient do, it works on a copy.
   void place_mutated(Step& step, size_t number, const ir::GraphValue& output) {
     Place& input = step.inputs[step.mutated[number]];
     bool shared = false;
     for (size_t i = 0; i < step.inputs.size(); i++)
       shared |= static_cast<int>(i) != step.mutated[number] && step.inputs[i].buffer == input.buffer;
+    shared |= may_overlap(input.geometry.sizes, input.geometry.strides);
     if (shared || !may_overwrite(input, output)) input = copied(input, step.node);
     step.becomes.push_back({input.buffer, layout_.roots++, input.dtype, input.geometry});
     put(output, step.becomes.back());
