@@ -7,6 +7,7 @@
 #include "eager/modes.h"
 #include "ir/registry.h"
 #include "sbp/choose.h"
+#include "sbp/signatures.h"
 
 namespace tw::eager {
 
@@ -141,13 +142,6 @@ Key key_of(const sbp::Placement& placement, std::span<const ir::Value> inputs, s
   return key;
 }
 
-// Copying within a dtype writes what is pending into what is pending: of another one each part would be
-// rounded.
-void add_pending_copies(std::vector<sbp::Signature>& signatures) {
-  for (sbp::ReduceOp op : {sbp::ReduceOp::kSum, sbp::ReduceOp::kMax, sbp::ReduceOp::kMin})
-    signatures.push_back({{sbp::partial(op), sbp::partial(op)}, {sbp::partial(op)}});
-}
-
 std::shared_ptr<GlobalPlan> make_plan(const ir::OpDef& def, const sbp::PlacementRef& placement,
                                       std::span<const ir::Value> inputs, std::span<const int> starts,
                                       const void* attrs, const sbp::Demand& demand) {
@@ -168,8 +162,6 @@ std::shared_ptr<GlobalPlan> make_plan(const ir::OpDef& def, const sbp::Placement
   }
   for (const ir::Meta& meta : plan->metas) outputs.push_back(meta.sizes);
   auto signatures = signatures_of(def, inputs, {plan->metas.data(), plan->metas.size()}, attrs);
-  static const int copy = ir::registry().get("copy").id;
-  if (def.id == copy && demand.strict && inputs[0]->dtype == inputs[1]->dtype) add_pending_copies(signatures);
   std::optional<sbp::Choice> choice = sbp::choose(*placement, signatures, operands, outputs, demand);
   if (!choice) return nullptr;
   for (size_t i = 0; i < inputs.size(); i++)
@@ -196,12 +188,13 @@ std::vector<sbp::Signature> signatures_of(const ir::OpDef& def, std::span<const 
   if (!def.sbp_rule || def.dynamic_sizes) return {};
   context.attributes = attrs;
   for (const ir::Value& input : inputs) {
-    context.present.push_back(static_cast<bool>(input));
-    context.inputs.push_back(input ? input->sizes : Dims());
+    if (input)
+      context.add_input(input->sizes, input->dtype);
+    else
+      context.add_absent_input();
   }
-  for (const ir::Meta& meta : outputs) context.outputs.push_back(meta.sizes);
-  def.sbp_rule(context);
-  return std::move(context.signatures);
+  for (const ir::Meta& meta : outputs) context.add_output(meta.sizes, meta.dtype);
+  return sbp::rule_signatures(def.sbp_rule, std::move(context));
 }
 
 void localize(const ir::OpDef& def, const GlobalPlan& plan, std::span<const ir::Value> inputs,

@@ -117,13 +117,15 @@ std::vector<Dims> sizes_of(const std::vector<const GraphValue*>& tensors) {
 std::vector<sbp::Signature> signatures_of(const Node& node) {
   sbp::RuleContext context;
   for (const Value& input : node.inputs) {
-    context.inputs.push_back(input ? input->sizes : Dims());
-    context.present.push_back(static_cast<bool>(input));
+    if (input)
+      context.add_input(input->sizes, input->dtype);
+    else
+      context.add_absent_input();
   }
   // Rules see the outputs of the schema: what is written in place has counted as an input.
   std::vector<int> written = mutated_inputs(node);
   for (size_t i = 0; i + written.size() < node.outputs.size(); i++)
-    context.outputs.push_back(node.outputs[i]->sizes);
+    context.add_output(node.outputs[i]->sizes, node.outputs[i]->dtype);
   context.attributes = node.attrs.get();
   sbp::Rule rule = is_control(*node.def) ? nullptr : node.def->sbp_rule;
   std::vector<sbp::Signature> all = sbp::signatures_of(rule, std::move(context));

@@ -21,6 +21,22 @@ std::string name_of(const Sbp& sbp) {
   return cat("P(", names[static_cast<int>(sbp.reduce)], ")");
 }
 
+void RuleContext::add_input(const Dims& sizes, DType dtype) {
+  inputs.push_back(sizes);
+  input_dtypes.push_back(dtype);
+  present.push_back(true);
+}
+
+void RuleContext::add_absent_input() {
+  add_input({}, DType::kBool);
+  present.back() = false;
+}
+
+void RuleContext::add_output(const Dims& sizes, DType dtype) {
+  outputs.push_back(sizes);
+  output_dtypes.push_back(dtype);
+}
+
 Signature RuleContext::all_broadcast() const {
   return {std::vector<Sbp>(inputs.size()), std::vector<Sbp>(outputs.size())};
 }
@@ -60,7 +76,8 @@ void elementwise_additive(RuleContext& c) {
 
 bool is_elementwise(Rule rule) {
   for (Rule one : {elementwise, elementwise_linear, elementwise_monotone, elementwise_additive,
-                   elementwise_moved, elementwise_linear_in_first})
+                   elementwise_moved, elementwise_linear_in_first, elementwise_falling, elementwise_negative,
+                   elementwise_conjugate, elementwise_rising_if_real, elementwise_copy})
     if (rule == one) return true;
   return false;
 }

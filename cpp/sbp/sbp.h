@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/dims.h"
+#include "base/dtype.h"
 
 namespace tw::sbp {
 
@@ -41,13 +42,18 @@ struct Signature {
   std::vector<Sbp> outputs;
 };
 
-// What a rule may look at: shapes and attributes, never values.
+// What a rule may look at: shapes, dtypes and attributes, never values.
 class RuleContext {
  public:
   std::vector<Dims> inputs;
   std::vector<bool> present;
   std::vector<Dims> outputs;
+  std::vector<DType> input_dtypes, output_dtypes;  // as many; those of absent inputs say nothing
   const void* attributes = nullptr;
+
+  void add_input(const Dims& sizes, DType dtype);
+  void add_absent_input();
+  void add_output(const Dims& sizes, DType dtype);
 
   template <class A>
   const A& attrs() const {
@@ -68,10 +74,10 @@ using Rule = void (*)(RuleContext&);
 // Rules that many ops share.
 void broadcast_only(RuleContext& c);        // e.g. data-dependent shapes
 void elementwise(RuleContext& c);           // any split; never a pending reduction
-void elementwise_linear(RuleContext& c);    // of one tensor (neg, cast to float, real): P(sum) too
+void elementwise_linear(RuleContext& c);    // of one tensor (real, imag): P(sum) too
 void elementwise_monotone(RuleContext& c);  // of one tensor, increasing: P(max) and P(min) too
 void elementwise_additive(RuleContext& c);  // a + b, a - b: all P(sum) at once too
-bool is_elementwise(Rule rule);             // one of these four
+bool is_elementwise(Rule rule);             // one of these four, or of rules.h
 
 // One axis of an einsum: a letter shared by operands and output is a split, a contracted letter gives P(sum).
 // "mk,kn->mn"; a letter of size 1 in an operand is broadcast. Linear in each operand: one operand P(sum),

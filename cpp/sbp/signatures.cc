@@ -11,6 +11,16 @@ namespace {
 
 bool same(const Signature& a, const Signature& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
 
+// Whether the extremes that it leaves pending are of numbers that have an order.
+bool in_order(const Signature& signature, const RuleContext& context) {
+  auto is_extreme = [](const Sbp& s) { return s.kind == Kind::kPartial && s.reduce != ReduceOp::kSum; };
+  for (size_t i = 0; i < context.input_dtypes.size(); i++)
+    if (is_extreme(signature.inputs[i]) && is_complex(context.input_dtypes[i])) return false;
+  for (size_t i = 0; i < context.output_dtypes.size(); i++)
+    if (is_extreme(signature.outputs[i]) && is_complex(context.output_dtypes[i])) return false;
+  return true;
+}
+
 // The same kind of layout, wherever a split is cut.
 bool same_kind(const Sbp& a, const Sbp& b) {
   if (a.kind != b.kind) return false;
@@ -83,13 +93,21 @@ class CutCheck {
 
 }  // namespace
 
-std::vector<Signature> signatures_of(Rule rule, RuleContext context) {
+std::vector<Signature> rule_signatures(Rule rule, RuleContext context) {
   context.signatures.clear();
   if (rule) rule(context);
-  std::vector<Signature> all{context.all_broadcast()};
+  std::vector<Signature> all;
   for (Signature& one : context.signatures)
-    if (std::ranges::none_of(all, [&](const Signature& known) { return same(known, one); }))
+    if (in_order(one, context) &&
+        std::ranges::none_of(all, [&](const Signature& known) { return same(known, one); }))
       all.push_back(std::move(one));
+  return all;
+}
+
+std::vector<Signature> signatures_of(Rule rule, RuleContext context) {
+  std::vector<Signature> all{context.all_broadcast()};
+  for (Signature& one : rule_signatures(rule, std::move(context)))
+    if (!same(one, all[0])) all.push_back(std::move(one));
   return all;
 }
 

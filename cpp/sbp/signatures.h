@@ -12,7 +12,9 @@
 
 namespace tw::sbp {
 
-// All signatures on one axis, each once: all B, and what the rule adds. A null rule adds nothing.
+// What the rule adds, each once. Complex numbers have no order, so that no extreme of them is pending.
+std::vector<Signature> rule_signatures(Rule rule, RuleContext context);
+// All signatures on one axis: all B, and what the rule adds. A null rule adds nothing.
 std::vector<Signature> signatures_of(Rule rule, RuleContext context);
 
 // A tensor of an op: inputs are counted first (lists flattened, absent ones too), then outputs.

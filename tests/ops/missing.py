@@ -200,7 +200,9 @@ def _layouts_in(parts: list[np.ndarray], whole: np.ndarray, axis: Axis, count: i
         for name, combine in COMBINE.items():
             ordered = whole.dtype.kind != "c"
             if (ordered or name == "sum") and not (name == "sum" and whole.dtype.kind == "b"):
-                if _close(combine(*parts), whole):
+                with np.errstate(invalid="ignore"):  # infinities of either sign
+                    combined = combine(*parts)
+                if _close(combined, whole):
                     found.add(("P", name))
     for layout in _splits(whole.shape, count):
         cuts = axis.cuts(whole.shape[layout[1]], layout[2])

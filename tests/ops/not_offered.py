@@ -16,11 +16,13 @@ REASONS: list[tuple[str, str, str]] = [
         "an extreme beside other operands: who reduces it first sends no more than for the result",
     ),
     ("eq|ne|lt|le|gt|ge|isnan|any|all|where", "", "truth values: a pending input tells them for some values only"),
-    ("neg|sum|mean|conj|sgn|angle|erfc|rsqrt|cast", _EXTREME, "falls or rises by the dtype, which rules do not see"),
-    ("log|log2|log10|log1p|sqrt|acosh|logit", _EXTREME, "what loses against the extreme may lie outside of the domain"),
-    ("cast", r"P\(sum\)", "rounding parts is not rounding their sum; rules do not see which dtype is the wider one"),
-    ("copy", "", "in place it is (cpp/eager/global_plan.cc); rules do not see which of two dtypes rounds"),
-    ("fill|after", "", "an input that is not read: it lies as the result does, or as the other input"),
+    (
+        "log|log2|log10|log1p|sqrt|rsqrt|acosh|logit",
+        _EXTREME,
+        "what loses against the extreme may lie outside of the domain",
+    ),
+    ("cast", r"P\(sum\)", "long integers become floats: only the last digit is rounded, finer than the search sees"),
+    ("fill|after|copy", "", "an input that is not read: it lies as the result does, or as the other input"),
     ("xlogy", r"P\(sum\)", "0 log 0 is 0 of the whole, not of its terms"),
     ("cross_entropy_.*|(batch|group|layer)_norm_backward", r"P\(sum\)", "weights and statistics are made whole"),
     ("embedding_backward", r"^S\(\d\) S\(\d\) -> P\(sum\)$", "scale_grad_by_freq counts over all places"),
@@ -33,6 +35,7 @@ REASONS: list[tuple[str, str, str]] = [
     ("cat", r"^S\(\d\) -> ", "one tensor alone"),
     ("gather|scatter_elements", r"B S\(0\)|P\(sum\) S\(0\) S\(0\)", "of a 0-dim input"),
     ("softmax|log_softmax|vector_norm|logsumexp", r"P\(", "rows of one element"),
+    ("sum|mean", _EXTREME, "rows of one element"),
     ("tril|triu", " -> B$", "a triangle that is empty"),
     ("prod_dim|linalg_.*|matrix_exp", r"P\(", "of one element"),
     ("convolution|convolution_weight", "unit=", "kernels that do not overlap"),
@@ -45,7 +48,6 @@ REASONS: list[tuple[str, str, str]] = [
     ("max_dim|min_dim|argmax|argmin|amax|amin|multinomial|pinv_matrices|linalg_.*", "P", "some values only"),
     (".*_backward|maximum|minimum|masked_fill", _EXTREME, "some values only"),
     ("scatter_elements", r"^P\(sum\) B B|^S\((\d)\) S\(\1\) B", "places that lie on a part by chance"),
-    ("scatter_elements", r"^P\(sum\) B P\(sum\)", "means, of integers rounded; rules do not see dtypes"),
 ]
 
 

@@ -7,7 +7,7 @@ sizes and units are cut at the same fractions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import thalweg as tw
@@ -102,19 +102,24 @@ def cut_parts(tensor: tw.Tensor, layout: Layout, axis: Axis, rng: np.random.Gene
         return [tensor.clone() for _ in range(axis.devices)]
     if layout[0] == "S":
         return [tensor.narrow(layout[1], a, n).clone() for a, n in axis.cuts(tensor.shape[layout[1]], layout[2])]
-    whole = tensor.detach().numpy()
+    whole = to_array(tensor)
     if layout[1] == "sum":
         parts = [_noise(rng, whole) for _ in range(axis.devices - 1)]
         parts.append(whole - sum(parts))
     else:  # one device has the value, the others something that loses
         holder = rng.integers(0, axis.devices, whole.shape)
         parts = [np.where(holder == d, whole, _losing(rng, whole, layout[1])) for d in range(axis.devices)]
-    return [tw.tensor(np.asarray(p, dtype=whole.dtype)) for p in parts]
+    return [tw.tensor(np.asarray(p, dtype=whole.dtype)).to(tensor.dtype) for p in parts]
 
 
 def _noise(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
     if like.dtype.kind in "iu":
-        return rng.integers(1, 9, like.shape)
+        most = int(abs(like.astype(np.int64)).max(initial=0))
+        return rng.integers(
+            1, max(9, min(most, 2**62 if like.dtype.itemsize == 8 else np.iinfo(like.dtype).max)), like.shape
+        )
+    if like.size and (like == np.round(like)).all():  # parts that half types hold, too
+        return rng.integers(1, 9, like.shape) * rng.choice([-1, 1], like.shape)
     noise = rng.uniform(0.5, 3, like.shape) * rng.choice([-1, 1], like.shape)
     return noise + 1j * rng.uniform(-3, 3, like.shape) if like.dtype.kind == "c" else noise
 
@@ -123,7 +128,17 @@ def _losing(rng: np.random.Generator, whole: np.ndarray, reduction: str) -> np.n
     if whole.dtype.kind == "b":
         chance = rng.integers(0, 2, whole.shape).astype(bool)
         return whole & chance if reduction == "max" else whole | chance
-    return whole - abs(_noise(rng, whole)) if reduction == "max" else whole + abs(_noise(rng, whole))
+    noise, neutral = abs(_noise(rng, whole)).astype(whole.dtype), _neutral(whole.dtype, reduction)
+    loses = whole - noise if reduction == "max" else whole + noise
+    wrapped = loses > whole if reduction == "max" else loses < whole  # of integers
+    return np.where(wrapped | (rng.integers(0, 3, whole.shape) == 0), neutral, loses)
+
+
+def _neutral(dtype: np.dtype, reduction: str) -> Any:
+    """What loses against everything: devices that hold no part of an extreme hold this."""
+    if dtype.kind == "f":
+        return -np.inf if reduction == "max" else np.inf
+    return np.iinfo(dtype).min if reduction == "max" else np.iinfo(dtype).max
 
 
 def join(pieces: list[tw.Tensor], layouts: Sequence[Layout], mesh: Mesh) -> tw.Tensor:

@@ -26,11 +26,28 @@ def check(op, args, ins, outs, **kwargs):
         check_signature(call, mesh, [(ins, outs)] * len(mesh), True)
 
 
+def whole(dtype):
+    return tw.tensor(np.random.default_rng(0).integers(-9, 100, (4, 6)) // 2).to(dtype)
+
+
 INDEX = tw.tensor([[0, 3, 1], [2, 0, 3]])
 WRONG = {
     "what is not linear sees no sum": (tw.exp, [x(4, 6)], [SUM], [SUM]),
     "what is not monotone sees no maximum": (tw.sin, [x(4, 6)], [MAX], [MAX]),
     "nor does what falls": (tw.neg, [x(4, 6)], [MAX], [MAX]),
+    "the least integer has no negative": (tw.neg, [tw.arange(24).view(4, 6)], [MAX], [MIN]),
+    "unsigned numbers do not fall when they are negated": (tw.neg, [whole(tw.uint8)], [MAX], [MIN]),
+    "parts are not rounded before they are added": (ops.cast, [x(4, 6).float(), tw.bfloat16], [SUM], [SUM]),
+    "nor cut to integers": (ops.cast, [x(4, 6), tw.int64], [SUM], [SUM]),
+    "unsigned sums wrap before they widen": (ops.cast, [whole(tw.uint8), tw.int64], [SUM], [SUM]),
+    "what narrows may turn round": (ops.cast, [whole(tw.int64) * 100, tw.int8], [MAX], [MAX]),
+    "truth is not in order": (ops.cast, [tw.arange(24).view(4, 6) - 5, tw.bool], [MAX], [MAX]),
+    "a mean of integers is rounded once": (
+        ops.scatter_elements,
+        [whole(tw.int64), 0, tw.zeros(4, 6, dtype=tw.int64), whole(tw.int64), "mean"],
+        [SUM, B, SUM],
+        [SUM],
+    ),
     "a sum has one pending operand too few": (tw.add, [x(4, 6), x(4, 6)], [SUM, B], [SUM]),
     "maxima of two tensors come from two devices": (tw.add, [x(4, 6), x(4, 6)], [MAX, MAX], [MAX]),
     "a product has one pending operand too many": (tw.mul, [x(4, 6), x(4, 6)], [SUM, SUM], [SUM]),
@@ -66,6 +83,8 @@ def test_a_wrong_place_fails():
 
 def test_right_ones_pass():
     check(tw.neg, [x(4, 6)], [MAX], [MIN])
+    check(ops.cast, [whole(tw.bfloat16), tw.float32], [SUM], [SUM])
+    check(ops.cast, [whole(tw.int64), tw.int8], [SUM], [SUM])
     check(tw.add, [x(4, 6), x(4, 6)], [MAX, B], [MAX])
     check(tw.mm, [x(4, 6), x(6, 3)], [S(1), S(0)], [SUM])
     check(ops.reshape, [x(4, 6), [4, 3, 2]], [S(1, 2)], [S(1)])

@@ -183,7 +183,9 @@ void sbp_scatter(sbp::RuleContext& c) {
     if (d != scattered && even)
       c.add({{sbp::split(d), sbp::split(d), number ? sbp::broadcast() : sbp::split(d)}, {sbp::split(d)}});
   }
-  if (a.reduce == "set" || a.reduce == "sum") sbp::add_pending(c, {0, 2});
+  bool linear = a.reduce == "set" || a.reduce == "sum";
+  linear |= a.reduce == "mean" && !is_integral(c.input_dtypes[0]);  // means of integers are rounded
+  if (linear) sbp::add_pending(c, {0, 2});
   bool sum = a.reduce == "sum" && a.include_self;
   if (sum && (number || c.inputs[2][scattered] == c.inputs[1][scattered]))  // a share of what is added
     c.add({{sbp::partial(), sbp::split(scattered), number ? sbp::broadcast() : sbp::split(scattered)},

@@ -29,10 +29,9 @@ void infer_copy(InferContext& c) {
   infer_same(c);
 }
 
-// Rounding keeps the order of numbers; it does not keep sums, and rules see no dtypes that widen.
 void sbp_cast(sbp::RuleContext& c) {
   sbp::elementwise(c);
-  if (is_float(c.attrs<CastAttrs>().dtype)) sbp::add_rising(c);
+  sbp::add_cast(c, {0}, c.input_dtypes[0]);
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ void define_cast(OpRegistry& r) {
       .doc("src, converted to input's dtype and broadcast to its shape. In place: overwrites input.")
       .infer(infer_copy)
       .grad("", copy_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_copy)
       .cost(copy_cost);
 }
 

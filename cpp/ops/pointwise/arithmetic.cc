@@ -5,6 +5,7 @@
 #include "ops/pointwise/arithmetic.h"
 
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -109,7 +110,7 @@ void define_arithmetic(OpRegistry& r) {
       .doc("-input.")
       .infer(infer_neg)
       .grad("", neg_grad)
-      .sbp(sbp::elementwise_linear)
+      .sbp(sbp::elementwise_negative)
       .cost(pointwise_cost<1>)
       .expose(everywhere);
 }

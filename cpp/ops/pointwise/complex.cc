@@ -1,6 +1,7 @@
 // conj, real, imag, complex, polar: see also movement/cast.cc. Gradients of real-valued losses follow
 // PyTorch's convention: the gradient of z is the conjugate Wirtinger derivative.
 #include "ir/emitter.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -51,7 +52,7 @@ void define_complex(OpRegistry& r) {
       .doc("The complex conjugate; a copy of a real tensor.")
       .infer(infer_same)
       .grad("", conj_grad)
-      .sbp(sbp::elementwise_linear)
+      .sbp(sbp::elementwise_conjugate)
       .cost(pointwise_cost<1>)
       .expose(kFunction | kMethod);
   r.op("real(Tensor input) -> Tensor")

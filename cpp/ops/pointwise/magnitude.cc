@@ -1,5 +1,6 @@
 // abs, sign, sgn, angle: size and direction. sgn(z) = z / |z|, 0 at 0; sign is the same for real tensors.
 #include "ops/pointwise/rules.h"
+#include "sbp/rules.h"
 
 namespace tw::ops {
 
@@ -57,7 +58,7 @@ void define_magnitude(OpRegistry& r) {
       .doc("input / |input|, 0 at 0; for complex tensors too.")
       .infer(infer_same)
       .grad("input", sgn_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_rising_if_real)
       .cost(pointwise_cost<4>)
       .expose(kEverywhere);
   r.op("angle(Tensor input) -> Tensor")
@@ -65,7 +66,7 @@ void define_magnitude(OpRegistry& r) {
       .promote(Promotion::kCommon)
       .infer(infer_angle)
       .grad("input", angle_grad)
-      .sbp(sbp::elementwise)
+      .sbp(sbp::elementwise_falling)
       .cost(pointwise_cost<20>)
       .expose(kFunction | kMethod);
 }

@@ -69,7 +69,8 @@ void define_special_functions(OpRegistry& r) {
       .sbp(sbp::elementwise_monotone);
   define_float_function(r, "erfc(Tensor input) -> Tensor", "1 - erf(input), accurate where erf is near 1.",
                         kReal)
-      .grad("input", erfc_grad);
+      .grad("input", erfc_grad)
+      .sbp(sbp::elementwise_falling);
   define_float_function(r, "erfinv(Tensor input) -> Tensor", "The inverse of erf.", kReal)
       .grad("result", erfinv_grad);
   define_float_function(r, "sigmoid(Tensor input) -> Tensor", "1 / (1 + exp(-input)).")

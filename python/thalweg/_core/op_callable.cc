@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "eager/dispatch.h"
+#include "eager/global_plan.h"
 #include "ir/emitter.h"
 
 namespace tw::py {
@@ -187,16 +188,9 @@ PyObject* op_signatures(PyObject* self, PyObject* const* args, Py_ssize_t count,
     TW_CHECK(def.sbp_rule && def.infer, kValue, def.name(), ": a composite has no signatures of its own");
     ir::InferContext inferred;
     eager::infer(def, call.inputs(), call.starts(), call.attrs(), inferred);
-    sbp::RuleContext context;
-    context.attributes = call.attrs();
-    for (const ir::Value& input : call.inputs()) {
-      context.present.push_back(static_cast<bool>(input));
-      context.inputs.push_back(input ? input->sizes : Dims());
-    }
-    for (const ir::Meta& meta : inferred.outputs) context.outputs.push_back(meta.sizes);
-    def.sbp_rule(context);
+    const std::span<const ir::Meta> outputs(inferred.outputs.data(), inferred.outputs.size());
     PyObject* result = PyList_New(0);
-    for (const sbp::Signature& signature : context.signatures) {
+    for (const sbp::Signature& signature : eager::signatures_of(def, call.inputs(), outputs, call.attrs())) {
       PyObject* item = Py_BuildValue("(NN)", sbp_list(signature.inputs), sbp_list(signature.outputs));
       PyList_Append(result, item);
       Py_XDECREF(item);

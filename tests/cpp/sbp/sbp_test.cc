@@ -1,5 +1,6 @@
 #include "sbp/sbp.h"
 
+#include "sbp/rules.h"
 #include "test.h"
 
 using namespace tw;
@@ -7,11 +8,10 @@ using namespace tw::sbp;
 
 namespace {
 
-RuleContext context(std::vector<Dims> inputs, Dims output) {
+RuleContext context(const std::vector<Dims>& inputs, const Dims& output, DType dtype = DType::kFloat32) {
   RuleContext c;
-  c.present.assign(inputs.size(), true);
-  c.inputs = std::move(inputs);
-  c.outputs = {std::move(output)};
+  for (const Dims& sizes : inputs) c.add_input(sizes, dtype);
+  c.add_output(output, dtype);
   return c;
 }
 
@@ -46,4 +46,30 @@ TEST(sums_let_pending_sums_through) {
   RuleContext c = context({{2}, {2}}, {2});
   elementwise_additive(c);
   CHECK_EQ(texts(c).back(), "P(sum) P(sum) -> P(sum)");
+}
+
+TEST(of_a_maximum_that_falls_a_minimum_is_left) {
+  RuleContext c = context({{2}}, {2});
+  elementwise_negative(c);
+  CHECK_EQ(texts(c), (std::vector<std::string>{"S(0) -> S(0)", "P(sum) -> P(sum)", "P(max) -> P(min)",
+                                               "P(min) -> P(max)"}));
+  c = context({{2}}, {2}, DType::kInt64);
+  elementwise_negative(c);
+  CHECK_EQ(texts(c), (std::vector<std::string>{"S(0) -> S(0)", "P(sum) -> P(sum)"}));
+}
+
+TEST(sums_pass_where_no_number_is_rounded) {
+  CHECK(cast_keeps_sums(DType::kBFloat16, DType::kFloat32));
+  CHECK(!cast_keeps_sums(DType::kFloat16, DType::kBFloat16));
+  CHECK(!cast_keeps_sums(DType::kFloat64, DType::kComplex64));
+  CHECK(cast_keeps_sums(DType::kInt64, DType::kUInt8));
+  CHECK(!cast_keeps_sums(DType::kUInt8, DType::kInt64));
+  CHECK(!cast_keeps_sums(DType::kInt64, DType::kFloat64));
+}
+
+TEST(extremes_pass_where_the_order_stays) {
+  CHECK(cast_rises(DType::kFloat64, DType::kFloat16));
+  CHECK(cast_rises(DType::kUInt8, DType::kBool));
+  CHECK(!cast_rises(DType::kInt8, DType::kUInt8));
+  CHECK(!cast_rises(DType::kFloat32, DType::kInt64));
 }

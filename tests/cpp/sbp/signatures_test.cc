@@ -15,11 +15,11 @@ std::string text(const Signature& signature) {
   return out;
 }
 
-std::vector<std::string> texts(Rule rule, std::vector<Dims> inputs, Dims output) {
+std::vector<std::string> texts(Rule rule, const std::vector<Dims>& inputs, const Dims& output,
+                               DType dtype = DType::kFloat32) {
   RuleContext context;
-  context.present.assign(inputs.size(), true);
-  context.inputs = std::move(inputs);
-  context.outputs = {output};
+  for (const Dims& sizes : inputs) context.add_input(sizes, dtype);
+  context.add_output(output, dtype);
   std::vector<std::string> out;
   for (const Signature& one : signatures_of(rule, context)) out.push_back(text(one));
   return out;
@@ -107,4 +107,10 @@ TEST(each_axis_takes_a_signature_of_its_own) {
   CHECK(offered({2, 3}, {split(0, 64), split(0, 64)}, {split(0), split(0)}));
   CHECK(!offered({2, 2}, {split(0, 64), split(0)}, {split(0), split(0)}));
   CHECK(!offered({2, 2}, {split(0, 64), broadcast()}, {broadcast(), split(0)}));
+}
+
+TEST(no_extreme_of_complex_numbers_is_pending) {
+  CHECK_EQ(texts(elementwise_monotone, {{2}}, {2}).size(), 4);
+  CHECK_EQ(texts(elementwise_monotone, {{2}}, {2}, DType::kComplex64),
+           (std::vector<std::string>{"B -> B", "S(0) -> S(0)"}));
 }
