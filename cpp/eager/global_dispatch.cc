@@ -111,24 +111,25 @@ Dims data_sizes(const ir::OpDef& def, const Shards& shards) {
 }
 
 // Tuples of tensors that are updated element by element: each is brought to where its first written one lies.
-bool works_on_tuples(const ir::OpDef& def, std::span<const ir::Value> inputs, const void* attrs) {
-  return !signatures_of(def, inputs, {}, attrs).empty();
-}
-
+// What all of them reduce into stays pending.
 GlobalPlan plan_of_tuples(const ir::OpDef& def, const sbp::PlacementRef& placement,
                           std::span<const ir::Value> inputs, std::span<const int> starts, const void* attrs) {
   GlobalPlan plan;
   plan.inputs.resize(inputs.size());
   sbp::LayoutRef whole = broadcast_on(placement);
-  bool tuples = works_on_tuples(def, inputs, attrs);
+  const std::vector<sbp::Signature> signatures = signatures_of(def, inputs, {}, attrs);
   for (const ir::Param& param : def.schema.params) {
     int j = param.tensor_index;
     if (j < 0) continue;
     int first = starts.empty() ? j : starts[j], last = starts.empty() ? j + 1 : starts[j + 1];
     for (int i = first; i < last; i++) {
       if (!inputs[i] || !tensor_of(inputs[i]).global) continue;
-      bool listed = tuples && param.kind == ir::ParamKind::kTensorList;
-      plan.inputs[i] = listed ? without_partial(layout_of(tensor_of(inputs[starts[0] + i - first]))) : whole;
+      plan.inputs[i] = whole;
+      if (signatures.empty()) continue;
+      if (param.kind == ir::ParamKind::kTensorList)
+        plan.inputs[i] = without_partial(layout_of(tensor_of(inputs[starts[0] + i - first])));
+      else if (const sbp::Sbp& one = signatures[0].inputs[i]; one.kind == sbp::Kind::kPartial)
+        plan.inputs[i] = sbp::layout(placement, sbp::NdSbp(placement->shape.size(), one));
     }
   }
   return plan;

@@ -32,7 +32,9 @@ bool concerned(const ir::OpDef& def, int input, std::span<const int> starts) {
 ir::Value cast(const ir::Value& value, DType dtype) {
   if (value->wrapped_number && !tensor_of(value).storage->symbolic())
     return wrapped_number(item(tensor_of(value)), dtype);
-  return ir::op<"cast">(value, dtype);
+  ir::Value result = ir::op<"cast">(value, dtype);
+  result->wrapped_number = value->wrapped_number;  // a number of a program goes with any placement, too
+  return result;
 }
 
 }  // namespace

@@ -28,6 +28,33 @@ void check_on_cpu(device::Device device) {
            "a traced function: graphs run on the CPU, and one of its tensors lies on ", device);
 }
 
+// A 0-dim value for tensors on any placements: brought to each once.
+class OnPlacements {
+ public:
+  OnPlacements(ir::Graph& graph, ir::Value value, const TensorImpl& tensor)
+      : graph_(graph), value_(std::move(value)), tensor_(tensor) {}
+
+  ir::Value beside(const TensorImpl& other) {
+    if (!tensor_.global || !other.global) return value_;
+    const sbp::PlacementRef& placement = layout_of(other)->placement;
+    if (placement == layout_of(tensor_)->placement) return value_;
+    ir::Value& known = known_[placement.get()];
+    if (!known) {
+      static const ir::OpDef& boxing = ir::registry().get("boxing");
+      ir::Node& node = graph_.append(boxing, {&value_, 1}, {}, boxing.defaults());
+      node.outputs[0]->layout = sbp::layout(placement, sbp::NdSbp(placement->shape.size()));
+      known = node.outputs[0];
+    }
+    return known;
+  }
+
+ private:
+  ir::Graph& graph_;
+  ir::Value value_;
+  const TensorImpl& tensor_;
+  std::unordered_map<const sbp::Placement*, ir::Value> known_;
+};
+
 }  // namespace
 
 Tracer::Tracer(std::unique_ptr<OriginSource> origins)
@@ -433,7 +460,7 @@ void Tracer::mark() {
 void Tracer::keep_where(TensorImpl& condition) {
   static const ir::OpDef& where = ir::registry().get("where");
   find_line();
-  const ir::Value keep = value_of(condition);
+  OnPlacements keep(*graph_, value_of(condition), condition);
   for (size_t i = 0; i < variables_.size(); i++) {
     SymbolicMemory& memory = *memories_.at(variables_[i]->storage.get());
     auto at = marked_.find(variables_[i]->storage.get());
@@ -441,7 +468,7 @@ void Tracer::keep_where(TensorImpl& condition) {
     const ir::Value before = at == marked_.end() ? ir::Value(graph_->variables[i].value) : at->second;
     const ir::Value now = memory.read(memory.base(), memory.base_dtype());
     if (before == now) continue;
-    const ir::Value inputs[] = {keep, before, now};
+    const ir::Value inputs[] = {keep.beside(*variables_[i]), before, now};
     ir::Node& node = graph_->append(where, inputs, {}, nullptr);
     memory.write(memory.base(), memory.base_dtype(), node.outputs[0]);
   }

@@ -7,6 +7,8 @@
 //   multi_tensor_unscale  x *= factor in every tensor; found_inf becomes true where some x was not finite
 #include "ops/optim/clipping.h"
 
+#include <cmath>
+
 #include "ir/registry.h"
 #include "ops/optim/multi_tensor.h"
 
@@ -36,13 +38,21 @@ void infer_unscale(InferContext& c) {
            ": found_inf must be one bool, got shape ", c.param(1).sizes, " and dtype ", c.param(1).dtype);
 }
 
-// The largest element of the shards' largest ones; a tensor that is not split counts on every rank,
-// harmlessly.
+// The largest element of the shards' largest ones, or the smallest of the smallest; a tensor that is not
+// split counts on every rank, harmlessly.
 void sbp_norm(sbp::RuleContext& c) {
   double p = c.attrs<NormAttrs>().p;
-  if (p != INFINITY) return;
+  if (std::isfinite(p)) return;
   sbp_tuples(c);
-  for (sbp::Signature& signature : c.signatures) signature.outputs = {sbp::partial(sbp::ReduceOp::kMax)};
+  sbp::Sbp pending = sbp::partial(p > 0 ? sbp::ReduceOp::kMax : sbp::ReduceOp::kMin);
+  for (sbp::Signature& signature : c.signatures) signature.outputs = {pending};
+}
+
+// Each device says what it has found in its parts.
+void sbp_unscale(sbp::RuleContext& c) {
+  sbp_tuples(c);
+  c.add(c.all_broadcast());
+  for (sbp::Signature& signature : c.signatures) signature.inputs.back() = sbp::partial(sbp::ReduceOp::kMax);
 }
 
 Cost norm_cost(const CostContext& c) { return {c.bytes(), c.bytes(), 0}; }
@@ -70,7 +80,7 @@ void define_clipping(OpRegistry& r) {
       .infer(infer_unscale)
       .mutates("tensors found_inf")
       .no_grad("unscaling is never recorded")
-      .sbp(sbp::broadcast_only)  // found_inf would be a pending "or"
+      .sbp(sbp_unscale)
       .cost(multi_tensor_cost<2>);
 }
 

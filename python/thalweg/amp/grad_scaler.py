@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import thalweg as tw
 from thalweg._registry import ops
+from thalweg.frontend.placements import by_placement, one_placement
 from thalweg.jit.context import tracing
 
 __all__ = ["GradScaler"]
@@ -23,6 +27,7 @@ class GradScaler:
         enabled: without it every method passes through.
 
     Each iteration: `scale(loss).backward()`, perhaps `unscale_(optimizer)` to clip, `step(optimizer)`, `update()`.
+    Gradients may be global tensors: an overflow in the part of one device skips the step on all.
 
     >>> import thalweg as tw
     >>> weight = tw.nn.Parameter(tw.zeros(1))
@@ -206,10 +211,21 @@ class GradScaler:
 
 
 def _unscale(grads, factor):
-    """Multiplies by `factor` in place; returns whether some element is not finite: a bool tensor, None for no grads."""
-    if not grads:
-        return None
-    found = tw.zeros((), dtype=tw.bool, device=grads[0].device)
+    """Multiplies by `factor` in place; returns whether some element is not finite: a bool tensor, None for no grads.
+
+    All processes that hold a part have the same answer.
+    """
+    found = [_unscale_together(group, factor) for group in by_placement(grads)]
+    return functools.reduce(operator.or_, one_placement(found)) if found else None
+
+
+def _unscale_together(grads, factor):
+    """The same for gradients on one placement."""
+    where = grads[0].placement if grads[0].is_global else None
+    if where is None:
+        found = tw.zeros((), dtype=tw.bool, device=grads[0].device)
+    else:  # each device says what it has met
+        found = tw.zeros((), dtype=tw.bool, placement=where, sbp=[tw.sbp.partial_max] * where.ndim)
     reals = [tw.view_as_real(grad) if grad.is_complex() else grad for grad in grads]
     ops.multi_tensor_unscale(reals, found, factor=factor)
-    return found
+    return found if where is None else found.to_global(sbp=[tw.sbp.broadcast] * where.ndim)

@@ -77,7 +77,10 @@ def test_signatures():
     assert ops.multi_tensor_norm.signatures(tensors(), p=math.inf)[0][1] == [("P", "max")]
     assert ops.multi_tensor_norm.signatures(tensors(), p=2.0) == []
     assert split_dims(ops.multi_tensor_clip.signatures(tensors(), tw.ones(()), max_norm=1.0)) == [{0}, {1}]
-    assert ops.multi_tensor_unscale.signatures(tensors(), tw.zeros((), dtype=tw.bool), factor=1.0) == []
+    assert ops.multi_tensor_norm.signatures(tensors(), p=-math.inf)[1][1] == [("P", "min")]
+    unscale = ops.multi_tensor_unscale.signatures(tensors(), tw.zeros((), dtype=tw.bool), factor=1.0)
+    assert split_dims(unscale) == [{0}, {1}, set()]
+    assert all(inputs[-1] == ("P", "max") for inputs, _ in unscale)
 
 
 def test_refusals():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import thalweg as tw
 from thalweg._registry import ops
+from thalweg.frontend.placements import by_placement, one_placement, whole_on
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -27,12 +29,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return tw.tensor(0.0)
     with tw.no_grad():
         sizes = [tensor.abs() if tensor.is_complex() else tensor for tensor in tensors]
-        groups = _by_placement(sizes)
-        if len(groups) == 1:
-            total = _norm_of(sizes, float(norm_type))
-        else:  # the norm of the groups' norms, in numbers that every process knows
-            norms = [_norm_of(group, float(norm_type)).item() for group in groups]
-            total = _norm_of([tw.tensor(norms, dtype=sizes[0].dtype)], float(norm_type))
+        norms = [_norm_of(group, float(norm_type)) for group in by_placement(sizes)]
+        total = norms[0] if len(norms) == 1 else _norm_of([tw.stack(one_placement(norms))], float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise ValueError(f"get_total_norm: a finite norm is wanted, got {total.item()}")
     return total
@@ -44,7 +42,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     if grads:
         with tw.no_grad():
             reals = [tw.view_as_real(grad) if grad.is_complex() else grad for grad in grads]
-            for group in _by_placement(reals):
+            for group in by_placement(reals):
                 ops.multi_tensor_clip(group, _beside(group[0], total_norm), max_norm=float(max_norm))
 
 
@@ -80,29 +78,21 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
 
 
 def _norm_of(tensors, p):
-    """The norm of tensors on one placement. What is split stays split: devices sum powers, and only sums travel."""
-    if tensors[0].is_local or p == 0 or math.isinf(p):
+    """The norm of tensors on one placement. What is split stays split: of each device's part one number travels."""
+    if tensors[0].is_local or p == 0:
         return ops.multi_tensor_norm(tensors, p=p)
+    if math.isinf(p):
+        norms = [ops.multi_tensor_norm([tensor], p=p) for tensor in tensors]
+        return functools.reduce(tw.maximum if p > 0 else tw.minimum, norms)
     total = sum((tensor.square() if p == 2 else tensor.abs() ** p).sum() for tensor in tensors)
     return total.sqrt() if p == 2 else total ** (1 / p)
 
 
-def _by_placement(tensors):
-    """The local tensors, and those of each placement."""
-    groups = {}
-    for tensor in tensors:
-        groups.setdefault(tensor.placement if tensor.is_global else None, []).append(tensor)
-    return list(groups.values())
-
-
 def _beside(tensor, total):
     """`total` where `tensor` lies."""
-    if tensor.is_local:
-        return total if total.is_local else tw.tensor(total.item(), dtype=total.dtype)
-    whole = [tw.sbp.broadcast] * tensor.placement.ndim
-    if total.is_local:
-        return tw.tensor(total, placement=tensor.placement, sbp=whole)
-    return total if total.placement == tensor.placement else total.to_global(tensor.placement, whole)
+    if tensor.is_global:
+        return whole_on(total, tensor.placement)
+    return total if total.is_local else tw.tensor(total.item(), dtype=total.dtype)
 
 
 def _unique(parameters):
