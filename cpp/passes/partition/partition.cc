@@ -6,6 +6,7 @@
 #include "ir/attr_text.h"
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
+#include "passes/partition/gather_steps.h"
 
 namespace tw::passes {
 
@@ -44,6 +45,7 @@ class Cutter {
       });
     }
     for (const ir::Assignment& one : whole_.assignments) assign(one);
+    gather_steps(graph, places_);
     return std::move(result_);
   }
 
@@ -116,6 +118,7 @@ class Cutter {
       inputs.push_back(input ? of(ir::graph_value(input), r) : ir::Value());
     ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()},
                                    {node.starts.begin(), node.starts.size()}, attrs.get());
+    places_.push_back({r, false});
     made.lifted = node.lifted;
     for (size_t i = 0; i < node.outputs.size(); i++) {
       Dims sizes = box_of(*node.outputs[i], r).sizes;
@@ -163,8 +166,15 @@ class Cutter {
     static const ir::OpDef& def = ir::registry().get("boxing_part");
     const int starts[] = {0, static_cast<int>(inputs.size())};
     ir::Node& made = part().append(def, {inputs.data(), inputs.size()}, starts, &attrs);
+    places_.push_back({0, !is_here(from) || !is_here(to)});
     size_t next = 0;
     for_each_position(to, [&](size_t r) { define(to, r, made.outputs[next++]); });
+  }
+
+  bool is_here(const ir::GraphValue& value) const {
+    return std::ranges::all_of(value.layout->placement->ranks, [&](int64_t rank) {
+      return std::ranges::find(result_.ranks, rank) != result_.ranks.end();
+    });
   }
 
   // The same in the order of the placement.
@@ -179,6 +189,7 @@ class Cutter {
   int count_;
   std::vector<std::vector<ir::Value>> values_;  // the parts, by rank and the number of the whole; null: none
   int64_t boxings_ = 0;
+  std::vector<NodePlace> places_;  // of the nodes of the part
   ProcessGraph result_;
 };
 
