@@ -171,7 +171,7 @@ def test_a_resumed_schedule_goes_on_bit_for_bit(name, optimizer_first):
 
 
 @pytest.mark.parametrize("optimizer_first", [True, False])
-def test_a_cosine_resumed_after_45_of_100_epochs(optimizer_first):
+def test_a_cosine_resumed_after_45_of_100_epochs(optimizer_first):  # cases.md U050
     optimizer, running = make(lambda o: lrs.CosineAnnealingLR(o, 100))
     follow(optimizer, running, 45)
     fresh, resumed = make(lambda o: lrs.CosineAnnealingLR(o, 100))

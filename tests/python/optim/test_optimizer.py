@@ -118,7 +118,7 @@ def test_loading_copies():
 
 
 @pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16])
-def test_wide_moments_of_a_narrow_parameter_keep_their_bits(dtype):
+def test_wide_moments_of_a_narrow_parameter_keep_their_bits(dtype):  # cases.md U058
     fine = 1 + 2.0**-12  # lost in 16 bits
 
     def make():
