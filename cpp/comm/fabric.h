@@ -45,7 +45,8 @@ class Fabric {
 
   // Advanced from now on whenever anybody waits; kept for good.
   void add(Ref<Group> group, Active* active);
-  // Blocks until `done()` or the time is over; false then. `first` is advanced before others. `check` is
+  // Blocks until `done()` or the time is over; false then. `done` is not asked again once it has said yes: it
+  // may take what it has found. `first` is advanced before others. `check` is
   // called now and then while nothing moves, to look at peers.
   template <class Done, class Check>
   bool wait(Active& first, int64_t timeout_ms, Done done, Check check);
@@ -93,12 +94,13 @@ bool Fabric::wait(Active& first, int64_t timeout_ms, Done done, Check check) {
     uint32_t seen = bell.rings.load(std::memory_order_seq_cst);
     if (watcher_) watcher_->clear();
     moved = advance_all();
-    if (!done() && !moved) {
+    bool over = done();
+    if (!over && !moved) {
       if (watcher_) watcher_->arm();
       bell.sleep(seen, std::max<int64_t>(std::min(kNapNs, deadline - now), 1));
     }
     bell.leave();
-    if (done()) return true;
+    if (over || done()) return true;
     int64_t woken = now_ns();
     if (woken - now >= kNapNs / 2 || woken >= deadline) {
       check();

@@ -8,9 +8,9 @@
 namespace tw::comm {
 
 // Works on the requests of this process until `done()` says so, or the time is over: false then. `done` is
-// called often, on this thread, and looks at everything that it waits for: it may test requests. Spins for a
-// moment after something has moved while the processes of the machine number no more than its cores, then
-// sleeps.
+// called often, on this thread, and looks at everything that it waits for: it may test requests. Once it has
+// said yes it is not called again, so it may take what it has found. Spins for a moment after something has
+// moved while the processes of the machine number no more than its cores, then sleeps.
 bool progress_until(FunctionRef<bool()> done, int64_t timeout_ms);
 
 // After something was published with a sequentially consistent store: makes those who sleep in progress_until

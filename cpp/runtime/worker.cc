@@ -5,31 +5,21 @@
 namespace tw::runtime {
 
 void Worker::run(int spins) {
+  while (run_until_idle()) mailbox.wait(spins);
+}
+
+bool Worker::run_until_idle() {
   for (;;) {
     uint32_t message;
     while (mailbox.pop(&message))
-      if (!handle(message)) return;
+      if (!handle(message)) return false;
     end_posted();
     if (ready_count_ > 0)
       fire(*next());
     else if (!posted_.empty())
       rest();
     else if (mailbox.empty())
-      mailbox.wait(spins);
-  }
-}
-
-void Worker::run_until_idle() {
-  for (;;) {
-    uint32_t message;
-    while (mailbox.pop(&message)) handle(message);
-    end_posted();
-    if (ready_count_ > 0)
-      fire(*next());
-    else if (!posted_.empty())
-      rest();
-    else if (mailbox.empty())
-      return;
+      return true;
   }
 }
 

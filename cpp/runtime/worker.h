@@ -43,8 +43,8 @@ class Worker {
   }
   // Runs until it is told to quit.
   void run(int spins);
-  // Runs until there is nothing to do: on a thread that is not its own.
-  void run_until_idle();
+  // Runs until there is nothing to do; false: until it is told to quit.
+  bool run_until_idle();
   // Back to the state before step `step`, with nothing in the mailbox. While no worker runs.
   void reset(int64_t step);
   // Ends what it has posted, by an error, and tells other processes why: none of its communications will
