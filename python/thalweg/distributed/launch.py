@@ -51,6 +51,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="a port that is free there (any on one machine, 29500 on several)",
     )
+    parser.add_argument(
+        "--bind-to",
+        "--bind_to",
+        choices=("cores", "none"),
+        default="cores",
+        help="whether each process gets cores of its own where there are enough of them (cores)",
+    )
     parser.add_argument("-m", "--module", action="store_true", help="the program is a module, as in python -m")
     parser.add_argument("script", metavar="PROGRAM", help="a Python script or module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="what it gets")
@@ -188,10 +195,10 @@ class _Launcher:
 
     def start(self, options: argparse.Namespace, counts: list[int]) -> None:
         command = [sys.executable, *(["-m"] if options.module else []), options.script, *options.arguments]
-        before = _die_with(os.getpid())
         for local in range(counts[options.node_rank]):
             environment = _environment(options, counts, local)
-            started = _Process(int(environment["RANK"]), command, environment, before)
+            cores = _cores_of(local, counts[options.node_rank]) if options.bind_to == "cores" else None
+            started = _Process(int(environment["RANK"]), command, environment, _at_first(os.getpid(), cores))
             self.processes.append(started)
             self.selector.register(started.pidfd, selectors.EVENT_READ, started)
             for lines in started.lines:
@@ -260,7 +267,7 @@ def _report(failed: _Process) -> int:
 
 def _environment(options: argparse.Namespace, counts: list[int], local: int) -> dict[str, str]:
     here = counts[options.node_rank]
-    threads = max(len(os.sched_getaffinity(0)) // here, 1)
+    threads = len(_cores_of(local, here) or [0])
     return {
         "OMP_NUM_THREADS": str(threads),
         **os.environ,
@@ -275,14 +282,25 @@ def _environment(options: argparse.Namespace, counts: list[int], local: int) -> 
     }
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    """What a child does before the program begins: it asks to be killed when the launcher dies."""
+def _cores_of(local: int, here: int) -> list[int] | None:
+    """The cores of one of the processes here; None where there are fewer cores than processes.
+
+    Linux may wake a process that waited for another on that one's core, though its own idles.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[len(cores) * local // here : len(cores) * (local + 1) // here] if here <= len(cores) else None
+
+
+def _at_first(parent: int, cores: list[int] | None) -> Callable[[], None]:
+    """What a child does before the program begins: it asks to be killed with the launcher, and goes to its cores."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
     def before() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it has died already
             os._exit(1)
+        if cores:
+            os.sched_setaffinity(0, cores)
 
     return before
 
