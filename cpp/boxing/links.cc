@@ -1,6 +1,7 @@
 #include "boxing/links.h"
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 
 #include "comm/world.h"
@@ -11,7 +12,7 @@ namespace {
 
 struct Known {
   int version;
-  const std::vector<int>* hosts;
+  const std::vector<int>* hosts;  // kept for good: plans refer to them
 };
 
 const std::vector<int>* hosts_of(const comm::World& world) {
@@ -31,11 +32,13 @@ sbp::LinkModel link_model() {
   int version = comm::world_version();
   const Known* known = latest.load(std::memory_order_acquire);
   if (!known || known->version != version) {
-    // Worlds are few: what is known of each stays, since plans keep it.
+    // Worlds are few: what is known of each stays, since another thread may be reading it.
+    static auto& all = *new std::deque<Known>;
     std::lock_guard lock(mutex);
     known = latest.load(std::memory_order_acquire);
     if (!known || known->version != version) {
-      known = new Known{version, hosts_of(world)};
+      all.push_back({version, hosts_of(world)});
+      known = &all.back();
       latest.store(known, std::memory_order_release);
     }
   }

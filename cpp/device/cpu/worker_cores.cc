@@ -3,8 +3,13 @@
 #include <unistd.h>
 
 #include <thread>
+#include <utility>
 
 namespace tw::device {
+
+WorkerCores::~WorkerCores() {
+  for (Worker* w = workers_; w;) delete std::exchange(w, w->next);
+}
 
 WorkerCores::Worker& WorkerCores::own_worker() {
   static thread_local Worker* own = nullptr;

@@ -14,6 +14,8 @@ namespace tw::device {
 
 class WorkerCores {
  public:
+  WorkerCores() = default;
+  ~WorkerCores();  // no worker may be left
   // A worker says so of itself, whenever it begins to wait for work or has been woken. It is one pool's for
   // life.
   void sleeps();

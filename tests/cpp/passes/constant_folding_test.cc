@@ -49,7 +49,9 @@ TEST(a_folded_number_is_what_every_element_would_be) {
   eager::initialize();
   std::set<std::string> folded, different;
   for (const auto& def : ir::registry().all()) {
-    if (!def->infer || def->dynamic_sizes || def->schema.has_lists || def->schema.tensor_count == 0) continue;
+    if (!def->infer || def->dynamic_sizes || def->schema.has_lists || def->schema.tensor_count == 0 ||
+        def->visible_outputs == 0)
+      continue;
     for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32, DType::kBool}) {
       for (double number : {0.3, -1.7, 0.0, 41.5}) {
         std::unique_ptr<ir::Graph> graph, plain;
