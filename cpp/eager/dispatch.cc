@@ -176,9 +176,11 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<co
   std::span<const ir::Value> inputs = given;
   InputList copies;
   device::Kernel kernel = kernels_here()[def.id];
+  std::optional<CurrentDevice> current;
   if (modes().device.type != device::DeviceType::kCpu) [[unlikely]] {
     TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
     inputs = brought(given, modes().device, &copies);
+    current.emplace();
   }
   SmallVector<device::Operand, 6> in;
   SmallVector<device::Operand, 2> out;

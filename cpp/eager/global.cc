@@ -69,6 +69,9 @@ bool is_unshared(const TensorImpl& tensor) {
 }
 
 Tensor wrap_shards(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout, std::vector<Tensor> shards) {
+  for (const Tensor& shard : shards)
+    TW_CHECK(shard->device().type == device::DeviceType::kCpu, kNotImplemented,
+             "to_global: global tensors lie on the CPU so far, a part of this one lies on ", shard->device());
   if (!globals_exist()) g_globals_exist = true;
   Tensor result(new TensorImpl);
   size_t size_bytes = static_cast<size_t>(numel(sizes)) * static_cast<size_t>(size_of(dtype));

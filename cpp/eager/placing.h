@@ -30,6 +30,23 @@ Tensor to_device(const Tensor& tensor, device::Device device, bool ahead = false
 // Where host code makes tensors that it fills itself.
 device::Device host_device();
 
+// While it lives, the thread's current device of the backend is the one of modes(): where kernels are queued.
+class CurrentDevice {
+ public:
+  CurrentDevice() : backend_(device::accelerator()), before_(backend_.current_device()) {
+    if (before_ != modes().device.index) backend_.set_current_device(modes().device.index);
+  }
+  ~CurrentDevice() {
+    if (before_ != modes().device.index) backend_.set_current_device(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  device::Accelerator& backend_;
+  int before_;
+};
+
 // Of a gradient: what its rule makes lies where it does. Does nothing while there is one kind of device.
 class GradientPlace {
  public:

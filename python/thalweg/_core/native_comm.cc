@@ -40,6 +40,8 @@ void check_interrupt() {
 template <class Keep>
 void* memory_of(const Tensor& tensor, const char* op, DType dtype, Keep& keep) {
   if (!tensor) return nullptr;
+  TW_CHECK(tensor->device().type == device::DeviceType::kCpu, kNotImplemented, op,
+           ": tensors on the CPU are wanted so far, got one on ", tensor->device());
   TW_CHECK(tensor->contiguous, kValue, op, ": contiguous tensors are wanted");
   TW_CHECK(tensor->dtype == dtype, kType, op, ": tensors of one dtype are wanted, got ", dtype, " and ",
            tensor->dtype);

@@ -12,6 +12,7 @@
 #include "base/cat.h"
 #include "tests/cuda/emulator/fiber.h"
 #include "tests/cuda/emulator/memory.h"
+#include "tests/cuda/emulator/runtime.h"
 #include "tests/cuda/emulator/shared.h"
 
 namespace tw::cuda::emulator {
@@ -208,6 +209,7 @@ void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes)
   }
   DeviceAccess access;
   g_launch = {shape, entry, static_cast<const char*>(arguments), argument_bytes};
+  cudaGetDevice(&g_now.device);
   g_now.block_size = {shape.threads, 1, 1};
   g_now.grid_size = {shape.blocks, 1, 1};
   g_threads.resize(shape.threads);

@@ -25,6 +25,7 @@ struct Shape {
 // Of the thread that runs now. `running` is false outside of kernels.
 struct Now {
   Index thread, block, block_size, grid_size;
+  int device = 0;
   bool running = false;
 };
 extern Now g_now;

@@ -244,6 +244,13 @@ TEST(device_memory_is_watched) {
                "accesses 16 bytes at an address that is no multiple");
 }
 
+TEST(kernels_touch_memory_of_their_device_alone) {
+  Floats in(64);
+  check(cudaSetDevice(1), "device 1");
+  CHECK_THROWS(Error, run_alone(copy_all, 32, in.data(), 64), "reads memory of device 0 on device 1");
+  check(cudaSetDevice(0), "device 0");
+}
+
 TEST(shared_memory_is_watched) {
   CHECK_EQ(run_alone(past_shared, kThreads, 0)[0], 1);
   CHECK_THROWS(Error, run_alone(past_shared, kThreads, 1), "outside of every array in shared memory");

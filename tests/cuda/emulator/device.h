@@ -107,7 +107,6 @@ T atomicAdd(T* at, T value) {
   return tw::cuda::emulator::add_atomically(at, value);
 }
 
-inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(uint64_t{a} * b >> 32); }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }

@@ -26,6 +26,8 @@ bool all_set(const ByteState* states, size_t size_bytes) {
 }
 
 [[gnu::noinline]] void fail_on_device(const void* data, size_t size_bytes, const char* verb) {
+  if (g_region.device_of(data) != g_now.device)
+    fail(cat(verb, " memory of device ", g_region.device_of(data), " on device ", g_now.device));
   const ByteState* states = g_region.states_of(data);
   size_t bad = 0;
   while (bad < size_bytes && states[bad] != ByteState::kFree) bad++;
@@ -50,15 +52,17 @@ void check_alignment(const void* data, size_t size_bytes) {
 void check_read(const void* data, size_t size_bytes) {
   if (!g_now.running) return;
   if (!g_region.holds(data)) return check_elsewhere(data, size_bytes, Access::kRead);
-  if (!all_set(g_region.states_of(data), size_bytes)) fail_on_device(data, size_bytes, "reads");
+  bool here = g_region.device_of(data) == g_now.device;
+  if (!here || !all_set(g_region.states_of(data), size_bytes)) fail_on_device(data, size_bytes, "reads");
 }
 
 void check_write(const void* data, size_t size_bytes) {
   if (!g_now.running) return;
   if (!g_region.holds(data)) return check_elsewhere(data, size_bytes, Access::kWrite);
   ByteState* states = g_region.states_of(data);
-  if (all_set(states, size_bytes)) return;
-  if (!all_are(states, size_bytes, ByteState::kUnset)) fail_on_device(data, size_bytes, "writes");
+  bool here = g_region.device_of(data) == g_now.device;
+  if (here && all_set(states, size_bytes)) return;
+  if (!here || !all_are(states, size_bytes, ByteState::kUnset)) fail_on_device(data, size_bytes, "writes");
   for (size_t i = 0; i < size_bytes; i++) states[i] = ByteState::kSet;
 }
 

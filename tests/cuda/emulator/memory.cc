@@ -20,7 +20,6 @@ struct Block {
   int device;
 };
 
-constexpr int kDevices = 2;
 std::mutex g_mutex;
 std::map<char*, Block> g_blocks;         // from cudaMalloc, by address
 std::map<const char*, size_t> g_marked;  // what mark_allocated named, by address
@@ -49,14 +48,15 @@ Region make_region() {
 
 size_t rounded(size_t size_bytes) { return (size_bytes + kGap - 1) / kGap * kGap + kGap; }
 
-// The first gap between blocks that is large enough.
-char* find_place(size_t size_bytes) {
-  char* at = g_region.begin + kGap;
-  for (const auto& [begin, block] : g_blocks) {
-    if (static_cast<size_t>(begin - at) >= size_bytes) return at;
-    at = begin + rounded(block.size_bytes);
+// The first gap between the device's blocks that is large enough.
+char* find_place(int device, size_t size_bytes) {
+  char* begin = g_region.begin + kRegionBytes / kDevices * device;
+  char* at = begin + kGap;
+  for (auto it = g_blocks.lower_bound(begin); it != g_blocks.end() && it->second.device == device; ++it) {
+    if (static_cast<size_t>(it->first - at) >= size_bytes) return at;
+    at = it->first + rounded(it->second.size_bytes);
   }
-  return static_cast<size_t>(g_region.begin + kRegionBytes - at) >= size_bytes ? at : nullptr;
+  return static_cast<size_t>(begin + kRegionBytes / kDevices - at) >= size_bytes ? at : nullptr;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ DeviceAccess::~DeviceAccess() {
 void* allocate_block(int device, size_t size_bytes) {
   std::lock_guard lock(g_mutex);
   if (g_used[device] + size_bytes > g_capacity) return nullptr;
-  char* data = find_place(rounded(size_bytes));
+  char* data = find_place(device, rounded(size_bytes));
   if (!data) return nullptr;
   g_blocks[data] = {size_bytes, device};
   g_marked[data] = size_bytes;

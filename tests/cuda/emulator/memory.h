@@ -1,9 +1,9 @@
 // The emulated devices' memory, with a state for every byte, so that accesses beyond a block, after its end
 // and before anything was written are told.
 //
-// One region of addresses serves all devices. Blocks keep kGap bytes of nobody's memory between them. Under
-// the caching allocator one block holds many tensors: mark_allocated() and mark_free() say which bytes are
-// whose.
+// Each device has a half of one region of addresses, which its kernels alone may touch. Blocks keep kGap
+// bytes of nobody's memory between them. Under the caching allocator one block holds many tensors:
+// mark_allocated() and mark_free() say which bytes are whose.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace tw::cuda::emulator {
 
 enum class ByteState : uint8_t { kFree, kUnset, kSet };
 
-inline constexpr size_t kRegionBytes = size_t{8} << 30;
+inline constexpr int kDevices = 2;
+inline constexpr size_t kRegionBytes = size_t{8} << 30;  // each device has its half
 inline constexpr size_t kGap = 512;
 
 struct Region {
@@ -22,6 +23,9 @@ struct Region {
   ByteState* states = nullptr;  // of every byte
   bool holds(const void* data) const {
     return static_cast<size_t>(static_cast<const char*>(data) - begin) < kRegionBytes;
+  }
+  int device_of(const void* data) const {
+    return static_cast<int>((static_cast<const char*>(data) - begin) / (kRegionBytes / kDevices));
   }
   ByteState* states_of(const void* data) const { return states + (static_cast<const char*>(data) - begin); }
 };

@@ -21,7 +21,6 @@ struct CUevent_st {
 
 namespace {
 
-constexpr int kDevices = 2;
 thread_local int t_device = 0;
 cudaError_t g_error = cudaSuccess;
 std::string g_sentence;
