@@ -77,6 +77,14 @@ test-cuda: build
 	$(BIN)/cmake --build $(BUILD) --target thalweg_cuda_emulated test_cuda
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -R '^cuda/'
 	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python -m pytest -q tests/cuda $(ARGS)
+	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs tests/ops/pointwise \
+	  tests/ops/activation tests/ops/reduction tests/ops/loss tests/ops/normalisation tests/ops/linalg/test_matmul.py $(ARGS)
+
+# The kernels through nvcc, for one architecture, and what they need: registers, shared memory, 128-bit accesses.
+check-cuda: $(VENV)/stamp-build
+	@if ! command -v nvcc > /dev/null && ! test -x /usr/local/cuda/bin/nvcc; then echo "check-cuda: skipped: there is no nvcc"; else \
+	  $(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF -DTHALWEG_CUDA=ON && \
+	  $(BIN)/cmake --build build/nvcc --target cuda_kernels && $(BIN)/python tools/check_cuda.py build/nvcc/cuda; fi
 
 conformance: build $(VENV)/stamp-conformance
 	$(BIN)/python tools/conformance.py $(ARGS)

@@ -14,6 +14,11 @@ WANTED = {
     "OPENBLAS_LIB": ("scipy-openblas32", "libscipy_openblas.so"),
     "PYBIND11_DIR": ("pybind11", "pybind11Config.cmake"),
 }
+# `locate_wheels.py cuda`: what libthalweg_cuda links. The versions must fit the compiler, nvcc 13.0.
+WANTED_FOR_CUDA = {
+    "CUBLAS_LIB": ("nvidia-cublas", "libcublasLt.so.13"),
+    "CUDA_LIB": ("nvidia-cuda-runtime", "libcudart.so.13"),
+}
 
 
 def folder_of(distribution: str, file_name: str) -> str:
@@ -29,5 +34,6 @@ def folder_of(distribution: str, file_name: str) -> str:
 
 
 if __name__ == "__main__":
-    for name, (distribution, file_name) in WANTED.items():
+    wanted = WANTED_FOR_CUDA if sys.argv[1:] == ["cuda"] else WANTED
+    for name, (distribution, file_name) in wanted.items():
         print(f"{name}={folder_of(distribution, file_name)}")

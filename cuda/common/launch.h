@@ -1,6 +1,7 @@
 // Starting kernels: launch("name", kernel<...>, Grid{blocks, threads}, stream, arguments...).
 #pragma once
 
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -34,7 +35,13 @@ void launch_on([[maybe_unused]] cudaStream_t stream, const char* name, void (*ke
                                cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(grid.shared_bytes)),
           name);
-  kernel<<<grid.blocks, grid.threads, grid.shared_bytes, stream> > >(Params(std::forward<Args>(args))...);
+  std::tuple<Params...> params(std::forward<Args>(args)...);
+  auto start = [&](auto&... param) {
+    void* pointers[] = {&param...};
+    return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid.blocks, grid.threads, pointers,
+                            grid.shared_bytes, stream);
+  };
+  check(std::apply(start, params), name);
 #endif
   check(cudaGetLastError(), name);
 }

@@ -24,7 +24,9 @@ struct Divisor {
     while ((uint64_t{1} << shift) < by) shift++;
     factor = static_cast<uint32_t>(((uint64_t{1} << 32) * ((uint64_t{1} << shift) - by)) / by + 1);
   }
-  TW_DEVICE uint32_t quotient(uint32_t n) const { return (__umulhi(n, factor) + n) >> shift; }
+  TW_DEVICE uint32_t quotient(uint32_t n) const {
+    return static_cast<uint32_t>((uint64_t{n} * factor >> 32) + n) >> shift;
+  }
 };
 
 template <int kOperands>

@@ -46,4 +46,13 @@ TW_DEVICE T block_reduce(T value, T none, Combine combine) {
   return value;
 }
 
+// The same among the kGroup threads of a warp or of the whole block.
+template <int kGroup, class T, class Combine>
+TW_DEVICE T group_reduce(T value, T none, Combine combine) {
+  if constexpr (kGroup == kLanes)
+    return warp_reduce(value, combine);
+  else
+    return block_reduce<kGroup>(value, none, combine);
+}
+
 }  // namespace tw::cuda

@@ -5,7 +5,8 @@
 
 A sample's arrays are float64; they are converted to each dtype tested. Gradients of first and second order are checked
 in float64 against finite differences. Every SBP signature that a registered op offers for the sample is run shard by
-shard on 2 and 3 virtual devices and must give the unsharded result and gradients.
+shard on 2 and 3 virtual devices and must give the unsharded result and gradients. With THALWEG_TEST_DEVICE all of
+that is left out, and the samples are compared with the CPU instead (on_device.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import on_device
 import sharded
 import thalweg as tw
 from tolerance import assert_close
@@ -85,6 +87,8 @@ def check(
     With exact=False the compiled function may differ from the function in the last bits: for products whose operands
     lie in memory in another order, which BLAS then sums in another order.
     """
+    if on_device.DEVICE:
+        return on_device.check(function, samples, grad, inplace, exact)
     for number, s in enumerate(samples):
         what = f"sample {number}"
         args, kwargs = s.map(lambda a: a)

@@ -1,6 +1,7 @@
 // cast, clone, row_major, copy. Bytes: the input and the output once, no flops. Floor: bytes over the
 // bandwidth. Where innermost dims differ (a transposed copy) the elements go one by one, and one side misses
 // the lines of the cache: up to the size of a line over that of an element from the floor.
+#include "cuda/common/copy.h"
 #include "cuda/common/pointwise.h"
 
 namespace tw::cuda {
@@ -100,12 +101,16 @@ void convert_dtype(const Operand& out, const Operand& in, const char* op) {
   });
 }
 
+}  // namespace
+
 void copy_cast(const Operand& out, const Operand& in, const char* op) {
   if (out.count() == 0) return;
   if (out.dtype != in.dtype) return convert_dtype(out, in, op);
   dispatch_bytes(out.dtype,
                  [&]<class T>() { pointwise_over(Types<T>{}, Types<T>{}, {&out}, {&in}, op, Same<T>{}); });
 }
+
+namespace {
 
 void to_output(KernelContext& k) { copy_cast(k.out(), k.in(0), k.op); }
 void copy_kernel(KernelContext& k) { copy_cast(k.out(), k.in(1), k.op); }

@@ -2,6 +2,7 @@
 // bandwidth.
 #include "ops/pointwise/arithmetic.h"
 
+#include "cuda/common/complex.h"
 #include "cuda/common/pointwise.h"
 
 namespace tw::cuda {
@@ -72,8 +73,31 @@ struct Neg {
   }
 };
 
+struct Times {
+  template <class C>
+  TW_DEVICE C operator()(C a, C b) const {
+    return a * b;
+  }
+};
+// a + alpha b
+template <class C>
+struct PlusScaled {
+  C alpha;
+  TW_DEVICE C operator()(C a, C b) const { return a + alpha * b; }
+};
+
+// first + alpha second, of complex numbers.
+void add_complex(KernelContext& k, const Operand& first, const Operand& second, complex128 alpha) {
+  dispatch_device_complex(k.out().dtype, [&]<class C>() {
+    using R = decltype(C::re);
+    C scale = to_device_complex(std::complex<R>(alpha));
+    pointwise_over(Types<C>{}, Types<C, C>{}, {&k.out()}, {&first, &second}, k.op, PlusScaled<C>{scale});
+  });
+}
+
 void add_kernel(KernelContext& k) {
   const Scalar& scalar = k.attrs<ops::AlphaAttrs>().alpha;
+  if (is_complex(k.out().dtype)) return add_complex(k, k.in(0), k.in(1), scalar.to_complex());
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     if constexpr (std::is_same_v<T, bool>)
@@ -88,6 +112,7 @@ void add_kernel(KernelContext& k) {
 // first - alpha * second
 void subtract(KernelContext& k, const Operand& first, const Operand& second) {
   const Scalar& scalar = k.attrs<ops::AlphaAttrs>().alpha;
+  if (is_complex(k.out().dtype)) return add_complex(k, first, second, -scalar.to_complex());
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     if (scalar == Scalar(1))
@@ -102,6 +127,8 @@ void sub_kernel(KernelContext& k) { subtract(k, k.in(0), k.in(1)); }
 void rsub_kernel(KernelContext& k) { subtract(k, k.in(1), k.in(0)); }
 
 void mul_kernel(KernelContext& k) {
+  if (is_complex(k.out().dtype))
+    return dispatch_device_complex(k.out().dtype, [&]<class C>() { pointwise<C, C, C>(k, Times()); });
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, Mul<compute_t<T>>{}); });
 }
 

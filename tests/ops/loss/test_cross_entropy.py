@@ -40,7 +40,7 @@ def test_indices(reduction):
     check(F.cross_entropy, cross_entropy, samples)
 
     def weighted(x, target, **kwargs):
-        return F.cross_entropy(x, target, tw.tensor(WEIGHT).to(x.dtype), reduction=reduction, **kwargs)
+        return F.cross_entropy(x, target, x.new_tensor(WEIGHT), reduction=reduction, **kwargs)
 
     samples = [Sample((array((5, 3)), TARGET), {"label_smoothing": s}) for s in (0.0, 0.3)]
     check(

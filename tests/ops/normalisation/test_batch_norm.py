@@ -48,7 +48,7 @@ def test_running_statistics():
 
 def test_evaluation_has_gradients():
     def evaluate(x, weight, bias):
-        return F.batch_norm(x, tw.full((3,), 0.5, dtype=x.dtype), tw.full((3,), 2.0, dtype=x.dtype), weight, bias)
+        return F.batch_norm(x, x.new_full((3,), 0.5), x.new_full((3,), 2.0), weight, bias)
 
     def reference(x, weight, bias):
         return (x - 0.5) / np.sqrt(2 + 1e-5) * weight[:, None] + bias[:, None]

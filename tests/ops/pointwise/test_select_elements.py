@@ -8,7 +8,7 @@ MASK = array((3, 4), seed=5) > 0
 
 def test_where():
     check(
-        lambda x, y: tw.where(tw.tensor(MASK), x, y),
+        lambda x, y: tw.where(tw.tensor(MASK, device=x.device), x, y),
         lambda x, y: np.where(MASK, x, y),
         [Sample((array((3, 4)), array((4,), seed=1)))],
     )
@@ -21,7 +21,11 @@ def test_where():
 
 def test_masked_fill():
     mask = tw.tensor(MASK)
-    check(lambda x: tw.masked_fill(x, mask, 3.0), lambda x: np.where(MASK, 3.0, x), [Sample((array((3, 4)),))])
+    check(
+        lambda x: tw.masked_fill(x, mask.to(x.device), 3.0),
+        lambda x: np.where(MASK, 3.0, x),
+        [Sample((array((3, 4)),))],
+    )
     value = tw.tensor(2.0, requires_grad=True)
     tw.zeros(3, 4).masked_fill(mask, value).sum().backward()
     assert value.grad.item() == MASK.sum()

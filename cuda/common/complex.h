@@ -1,0 +1,41 @@
+// Complex elements on the device: the layout of std::complex, whose own arithmetic is the host's.
+#pragma once
+
+#include "base/dtype.h"
+#include "cuda/common/platform.h"
+
+namespace tw::cuda {
+
+template <class R>
+struct alignas(2 * sizeof(R)) Complex {
+  R re, im;
+};
+
+template <class R>
+TW_DEVICE Complex<R> operator+(Complex<R> a, Complex<R> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class R>
+TW_DEVICE Complex<R> operator-(Complex<R> a, Complex<R> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <class R>
+TW_DEVICE Complex<R> operator*(Complex<R> a, Complex<R> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+template <class R>
+Complex<R> to_device_complex(const std::complex<R>& z) {
+  return {z.real(), z.imag()};
+}
+
+// body<Complex<float>>() or body<Complex<double>>().
+template <class Body>
+void dispatch_device_complex(DType dtype, Body&& body) {
+  if (dtype == DType::kComplex64)
+    body.template operator()<Complex<float>>();
+  else
+    body.template operator()<Complex<double>>();
+}
+
+}  // namespace tw::cuda

@@ -1,0 +1,79 @@
+// bitwise_and, _or, _xor, _not, shifts. Bytes: the operands' once. Floor: bytes over the bandwidth.
+#include "cuda/common/pointwise.h"
+
+namespace tw::cuda {
+
+using device::KernelContext;
+
+namespace {
+
+struct And {
+  template <class T>
+  TW_DEVICE T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  TW_DEVICE T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  TW_DEVICE T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Not {
+  template <class T>
+  TW_DEVICE T operator()(T a) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return !a;
+    else
+      return static_cast<T>(~a);
+  }
+};
+
+template <class T>
+TW_DEVICE bool within_width(T shift) {
+  return shift >= 0 && static_cast<uint64_t>(shift) < sizeof(T) * 8;
+}
+struct LeftShift {
+  template <class T>
+  TW_DEVICE T operator()(T a, T b) const {
+    // Unsigned, as shifting into the sign is undefined.
+    return within_width(b) ? static_cast<T>(static_cast<uint64_t>(a) << b) : T(0);
+  }
+};
+struct RightShift {
+  template <class T>
+  TW_DEVICE T operator()(T a, T b) const {
+    return within_width(b) ? static_cast<T>(a >> b) : static_cast<T>(a < 0 ? -1 : 0);
+  }
+};
+
+template <class F>
+void int_bool_kernel(KernelContext& k) {
+  dispatch_int_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
+}
+template <class F>
+void int_kernel(KernelContext& k) {
+  dispatch_int(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
+}
+void not_kernel(KernelContext& k) {
+  dispatch_int_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Not()); });
+}
+
+}  // namespace
+
+void kernels_logic(device::KernelTable& table) {
+  table.add("bitwise_and", int_bool_kernel<And>);
+  table.add("bitwise_or", int_bool_kernel<Or>);
+  table.add("bitwise_xor", int_bool_kernel<Xor>);
+  table.add("bitwise_not", not_kernel);
+  table.add("bitwise_left_shift", int_kernel<LeftShift>);
+  table.add("bitwise_right_shift", int_kernel<RightShift>);
+}
+
+}  // namespace tw::cuda

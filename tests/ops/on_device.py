@@ -1,0 +1,94 @@
+"""The op tests on another device: THALWEG_TEST_DEVICE=cuda compares its results and gradients with the CPU's.
+
+THALWEG_TEST_DTYPES names the dtypes, separated by commas; float32 and bfloat16 unless it is set. An op without a kernel
+for the device, or without one for the dtype, is a skip that says so.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import thalweg as tw
+from tolerance import assert_close
+
+DEVICE = os.environ.get("THALWEG_TEST_DEVICE", "")
+DTYPES = os.environ.get("THALWEG_TEST_DTYPES", "float32,bfloat16").split(",")
+
+
+def check(function: Callable, samples: Sequence, grad: bool, inplace: str | None, exact: bool) -> None:
+    """Every sample, dense and strided, in every dtype; forward, in place and backward."""
+    missing = set()
+    for number, s in enumerate(samples):
+        for dtype in DTYPES:
+            for gaps in (False, True):
+                what = f"sample {number} in {dtype}{', strided' if gaps else ''}"
+                try:
+                    _compare(function, s, dtype, grad, gaps, what)
+                    if inplace and not gaps:
+                        _compare(_written(inplace), s, dtype, False, gaps, f"{what}, in place")
+                except NotImplementedError as error:
+                    text = str(error)
+                    if "no kernel for device" not in text and "is not supported" not in text:
+                        raise
+                    missing.add(text)
+    if missing:
+        pytest.skip("; ".join(sorted(missing)))
+
+
+def _written(inplace: str) -> Callable:
+    return lambda first, *args, **kwargs: getattr(first.clone(), inplace)(*args, **kwargs)
+
+
+def _compare(function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, what: str) -> None:
+    try:
+        expected = _run(function, s, dtype, grad, gaps, "cpu")
+    except (RuntimeError, NotImplementedError):
+        if dtype in ("float32", "float64"):
+            raise
+        return  # the CPU refuses this dtype, too
+    results = _run(function, s, dtype, grad, gaps, DEVICE)
+    assert len(results) == len(expected), what
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.device.type == DEVICE and result.dtype == wanted.dtype and result.shape == wanted.shape, what
+        assert_close(result.cpu(), _values(wanted), dtype, what)
+
+
+def _values(tensor: tw.Tensor) -> np.ndarray:
+    tensor = tensor.detach()
+    return (tensor.float() if tensor.dtype in (tw.bfloat16, tw.float16) else tensor).numpy()
+
+
+def _run(function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, device: str) -> list[tw.Tensor]:
+    """Outputs and gradients of one call."""
+    leaves: list[tw.Tensor] = []
+
+    def convert(value: np.ndarray) -> tw.Tensor:
+        tensor = tw.tensor(value)
+        if tensor.dtype.is_floating_point:
+            tensor = tensor.to(getattr(tw, dtype))
+        if gaps and tensor.ndim:
+            tensor = tw.stack([tensor, tensor], -1).to(device)[..., 0]
+        tensor = tensor.to(device)
+        if grad and tensor.dtype.is_floating_point:
+            leaves.append(tensor.detach().requires_grad_())
+            return leaves[-1]
+        return tensor
+
+    args, kwargs = s.map(convert)
+    tw.manual_seed(0)
+    outputs = [t for t in _flatten([function(*args, **kwargs)]) if isinstance(t, tw.Tensor)]
+    roots = [t for t in outputs if t.requires_grad]
+    results = [t.detach() for t in outputs]
+    if roots and leaves:
+        grads = tw.autograd.grad(roots, leaves, [tw.ones_like(t) for t in roots], allow_unused=True)
+        results += [g for g in grads if g is not None]
+    return results
+
+
+def _flatten(items: Sequence) -> list:
+    out = []
+    for item in items:
+        out.extend(_flatten(item) if isinstance(item, (list, tuple)) else [item])
+    return out

@@ -1,0 +1,149 @@
+"""What the compiled CUDA kernels need, and whether streaming kernels move 16 bytes at a time. Needs no GPU.
+
+    python tools/check_cuda.py build/cuda/cuda [--table docs/cuda_kernels.md]
+
+Reads every object below the folder with cuobjdump (of the CUDA toolkit, or the wheel nvidia-cuda-cuobjdump with
+nvidia-cuda-nvdisasm). A kernel that keeps data on its stack, as spilled registers are, or a packed kernel without
+128-bit accesses, is a line of output and exit status 1, unless it is listed here with its reason.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+# What streams memory in packs of 16 bytes: the number is the pack's, so that 1 is the kernel for everything else.
+PACKED = re.compile(r"pointwise_kernelILi(?!1E)\d+E|cast_kernelI.Li4E|reduce_\w+I\w+Li(?:2|4|8|16)E")
+# File: why its kernels may keep data on the stack of a thread, which lies in memory.
+MAY_STACK = {
+    "trigonometric.cu": "sin, cos and tan of large numbers are reduced in an array",
+}
+
+FUNCTION = re.compile(r"^\s*Function (\S+):\s*$", re.M)
+USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
+
+
+@dataclass
+class Kernel:
+    """One instance of a kernel; bytes of a thread's stack and of a block's shared memory."""
+
+    file: str
+    name: str
+    registers: int
+    stack: int
+    shared: int
+    local: int
+
+
+def find_tool(name: str) -> str | None:
+    """cuobjdump of the PATH, the toolkit or the wheel."""
+    wheel = Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin" / name
+    for place in (os.environ.get(name.upper()), shutil.which(name), f"/usr/local/cuda/bin/{name}", str(wheel)):
+        if place and Path(place).exists():
+            return place
+    return None
+
+
+def run(tool: str, *arguments: str) -> str:
+    path = os.pathsep.join([str(Path(tool).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        [tool, *arguments], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+    )
+    return done.stdout
+
+
+def kernels_of(tool: str, object_file: Path) -> list[Kernel]:
+    """The resource usage of every kernel of an object."""
+    text = run(tool, "--dump-resource-usage", str(object_file))
+    found = []
+    for match in FUNCTION.finditer(text):
+        if usage := USAGE.search(text, match.end()):
+            found.append(Kernel(object_file.name.removesuffix(".o"), match[1], *map(int, usage.groups())))
+    return found
+
+
+def base_name(mangled: str) -> str:
+    """The function's own name in a mangled one: the identifier in it that ends in _kernel or comes last."""
+    names = re.findall(r"\d+([a-z][a-z0-9_]*)", mangled)
+    return next((name for name in names if name.endswith("_kernel")), names[-1] if names else mangled)
+
+
+def wide_accesses(tool: str, object_file: Path) -> dict[str, tuple[int, int]]:
+    """128-bit loads and stores of global memory, by kernel."""
+    text = run(tool, "--dump-sass", str(object_file))
+    result = {}
+    parts = re.split(r"^\s*Function : (\S+)\s*$", text, flags=re.M)
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        result[name] = (len(re.findall(r"LDG\.E[.\w]*\.128", body)), len(re.findall(r"STG\.E[.\w]*\.128", body)))
+    return result
+
+
+def check_object(tool: str, object_file: Path) -> tuple[list[Kernel], list[str]]:
+    """The kernels of an object, and what is wrong with them."""
+    kernels = kernels_of(tool, object_file)
+    problems = []
+    for kernel in kernels:
+        if kernel.stack and kernel.file not in MAY_STACK:
+            problems.append(f"{kernel.file}: {kernel.name} has {kernel.stack} bytes of its data in memory")
+    packed = [kernel.name for kernel in kernels if PACKED.search(kernel.name)]
+    if packed:
+        wide = wide_accesses(tool, object_file)
+        narrow = [name for name in packed if not sum(wide.get(name, (0, 0)))]
+        if len(narrow) == len(packed):
+            problems.append(f"{object_file.name}: no kernel loads or stores 128 bits at a time")
+        problems += [f"{object_file.name}: {name} has no 128-bit access" for name in narrow if "pointwise" in name]
+    return kernels, problems
+
+
+def summary(kernels: list[Kernel]) -> list[str]:
+    """Lines of a table: a row a file and kernel, with the most that any instance takes."""
+    rows: dict[tuple[str, str], list[Kernel]] = {}
+    for kernel in kernels:
+        rows.setdefault((kernel.file, base_name(kernel.name)), []).append(kernel)
+    lines = [
+        "| file | kernel | instances | registers | shared bytes | stack bytes |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for (file, name), group in sorted(rows.items()):
+        most = [max(getattr(k, field) for k in group) for field in ("registers", "shared", "stack")]
+        lines.append(f"| {file} | {name} | {len(group)} | {most[0]} | {most[1]} | {most[2]} |")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--table", type=Path, help="write the table of kernels here")
+    options = parser.parse_args()
+    tool = find_tool("cuobjdump")
+    if tool is None:
+        print("check_cuda: skipped: there is no cuobjdump (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm)")
+        return 0
+    objects = sorted(options.folder.rglob("*.cu.o"))
+    if not objects:
+        sys.exit(f"check_cuda: {options.folder} has no compiled kernels; build the target cuda_kernels first")
+    kernels: list[Kernel] = []
+    problems: list[str] = []
+    for object_file in objects:
+        found, wrong = check_object(tool, object_file)
+        kernels += found
+        problems += wrong
+    lines = summary(kernels)
+    if options.table:
+        options.table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    else:
+        print("\n".join(lines))
+    print(
+        "\n".join(problems)
+        or f"check_cuda: {len(kernels)} kernels, nothing spilled, 128-bit accesses where they stream"
+    )
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
