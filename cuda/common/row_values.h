@@ -86,8 +86,8 @@ void dispatch_row(int64_t n, bool packed, Body&& body) {
     if (kept) return body.template operator()<kReduceThreads, kRowPack, true>();
     return body.template operator()<kReduceThreads, kRowPack, false>();
   }
-  if (warps) return body.template operator()<kLanes, 1, true>();
-  if (kept) return body.template operator()<kReduceThreads, 1, true>();
+  // Element by element the compiler has too many addresses to keep the values beside.
+  if (warps) return body.template operator()<kLanes, 1, false>();
   return body.template operator()<kReduceThreads, 1, false>();
 }
 
