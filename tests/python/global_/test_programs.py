@@ -147,6 +147,23 @@ def test_steps_of_optimizers_and_their_state():
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_a_step_of_an_optimizer_is_one_launch_on_each_device():
+    params = [nn.Parameter(tw.ones(4, n, placement=PAIR, sbp=how)) for n in (2, 3) for how in (S(0), B)]
+    optimizer = tw.optim.Adam(params)
+
+    @tw.jit
+    def step():
+        optimizer.zero_grad()
+        sum((p * p).sum() for p in params).backward()
+        nn.utils.clip_grad_norm_(params, 1.0)
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    launches = [launch.op for launch in step.plan().launches]
+    assert launches.count("adam_step") == launches.count("multi_tensor_clip") == 2
+
+
 @pytest.mark.parametrize("where, how", LAYOUTS)
 def test_random_numbers_are_those_of_one_device(where, how):
     def f(x):
