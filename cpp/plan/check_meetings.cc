@@ -4,10 +4,21 @@
 
 namespace tw::plan {
 
+namespace {
+
+bool meets(const Plan& plan, const Actor& actor) {
+  if (actor.kind == ActorKind::kComm) return true;
+  for (const Launch& launch : actor.launches)
+    if (launch.region >= 0 && plan.regions[launch.region].meets) return true;
+  return false;
+}
+
+}  // namespace
+
 void check_meetings(const Plan& plan) {
   std::vector<int> meetings;
   for (size_t a = 0; a < plan.actors.size(); a++)
-    if (plan.actors[a].kind == ActorKind::kComm) meetings.push_back(static_cast<int>(a));
+    if (meets(plan, plan.actors[a])) meetings.push_back(static_cast<int>(a));
   if (meetings.size() < 2) return;
   Order order(plan);
   auto check = [&](int first, int second, bool orders) {

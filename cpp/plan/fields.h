@@ -76,6 +76,7 @@ void fields(Tag<Region>, V& v) {
   v("length", &Region::length);
   v("reverse", &Region::reverse);
   v("parts", &Region::parts);
+  v("meets", &Region::meets);
 }
 
 template <class V>

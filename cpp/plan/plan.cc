@@ -6,7 +6,7 @@ namespace tw::plan {
 
 bool Region::operator==(const Region& other) const {
   return kind == other.kind && carried == other.carried && slices == other.slices && length == other.length &&
-         reverse == other.reverse && parts == other.parts && bodies == other.bodies;
+         reverse == other.reverse && parts == other.parts && meets == other.meets && bodies == other.bodies;
 }
 
 bool has_open_draws(const Plan& plan) {

@@ -139,6 +139,7 @@ struct Region {
   int64_t length = -1;  // at most so many iterations; -1: no bound
   int reverse = 0;      // 1: from the last part to the first
   int parts = 0;        // 1: of a batch; see ir/control.h. What its plan draws, each iteration draws
+  int meets = 0;        // 1: processes meet in it; the launch waits for that
   std::vector<Plan> bodies;
   bool operator==(const Region& other) const;
 };

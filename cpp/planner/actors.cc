@@ -91,7 +91,9 @@ class Cutter {
   void add(size_t step) {
     bool crossing = begun_ < layout_.flights.size() && layout_.flights[begun_].step == step;
     std::vector<int> devices = devices_ > 1 ? devices_of(layout_, step) : std::vector<int>{0};
-    if (!crossing && devices.size() == 1) return open_[devices[0]].push_back(step);
+    const bool meets = layout_.meetings.contains(step);
+    if (!crossing && devices.size() == 1 && !(meets && devices_ > 1))
+      return open_[devices[0]].push_back(step);
     for (int device : devices) close(device);
     ActorSteps actor{{step}, crossing, devices[0], {}};
     std::set<int> after;
@@ -101,9 +103,10 @@ class Cutter {
       else
         wait(device, after);
     }
-    if (crossing && !crossings_.empty()) after.insert(crossings_.back());
+    if ((crossing || meets) && last_meeting_ >= 0) after.insert(last_meeting_);
     actor.after.assign(after.begin(), after.end());
     int number = push(std::move(actor));
+    if (crossing || meets) last_meeting_ = number;
     if (crossing) {
       begun_++;
       crossings_.push_back(number);
@@ -153,6 +156,7 @@ class Cutter {
       after_;                      // what the next actor of a device waits for: those of a device before,
   std::vector<int> landed_for_;    // and, but for crossings, the last one that is over; -1: none
   std::vector<int> crossings_;     // actors
+  int last_meeting_ = -1;          // the actor in which processes met last, unless it is an open chain
   size_t begun_ = 0, landed_ = 0;  // flights
 };
 

@@ -35,6 +35,27 @@ std::unordered_set<const ir::Node*> find_crossings(const ir::Graph& graph) {
   return crossings;
 }
 
+namespace {
+
+bool meets(const ir::Graph& region) {
+  for (const auto& node : region.nodes) {
+    if (crosses(*node)) return true;
+    for (const auto& inside : node->regions)
+      if (meets(*inside)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::unordered_set<const ir::Node*> find_meetings(const ir::Graph& graph) {
+  std::unordered_set<const ir::Node*> meetings;
+  for (const auto& node : graph.nodes)
+    for (const auto& region : node->regions)
+      if (meets(*region)) meetings.insert(node.get());
+  return meetings;
+}
+
 Order early_order(const Order& order) {
   const auto count = static_cast<int>(order.commit);
   std::vector<int> made_at, anchors(count);  // of values by number, -1 for leaves; of nodes
@@ -61,6 +82,7 @@ Order early_order(const Order& order) {
     }
     anchors[i] = i;
     if (crossing) anchors[i] = meeting = std::max(ready, meeting);
+    if (order.meetings.contains(&node)) meeting = i;
     if (node.def->view && !after_boxing) anchors[i] = ready;
     for (const ir::GraphRef& output : node.outputs)
       set(*output, anchors[i], crossing || (node.def->view && after_boxing));

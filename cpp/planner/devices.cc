@@ -15,12 +15,16 @@ namespace {
 
 class Finder {
  public:
-  explicit Finder(const ir::Graph& graph) : graph_(graph) {}
+  explicit Finder(const ir::Graph& graph) : graph_(graph) {
+    note_all(graph);
+    std::ranges::sort(result_.ranks);
+  }
+  // A region of a graph whose devices are known.
+  Finder(const ir::Graph& region, std::vector<int64_t> ranks) : graph_(region) {
+    result_.ranks = std::move(ranks);
+  }
 
   Devices run() {
-    for (const auto& node : graph_.nodes)
-      if (ir::is_boxing_part(*node->def)) note_ranks(attrs_of(*node));
-    std::ranges::sort(result_.ranks);
     for (const auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
       for (const ir::Leaf& leaf : *leaves) set(*leaf.value, rank_of(leaf.name));
     if (result_.ranks.size() > 1) {
@@ -38,6 +42,12 @@ class Finder {
 
   static const ops::BoxingPartAttrs& attrs_of(const ir::Node& node) {
     return *static_cast<const ops::BoxingPartAttrs*>(node.attrs.get());
+  }
+  void note_all(const ir::Graph& graph) {
+    for (const auto& node : graph.nodes) {
+      if (ir::is_boxing_part(*node->def)) note_ranks(attrs_of(*node));
+      for (const auto& region : node->regions) note_all(*region);
+    }
   }
   void note_ranks(const ops::BoxingPartAttrs& a) {
     for (int64_t rank : a.ranks)
@@ -76,14 +86,25 @@ class Finder {
       for_each_rank(a, a.target, [&](int device) { set(*node.outputs[next++], device); });
       return;
     }
+    if (!node.regions.empty()) return forward_control(node);
     int device = kUnknown;
     for (const ir::Value& input : node.inputs)
       if (input && device == kUnknown) device = known(input);
     for (const ir::GraphRef& output : node.outputs) set(*output, device);
   }
 
+  // Results lie where the region makes them.
+  void forward_control(const ir::Node& node) {
+    ir::Graph& region = *node.regions[0];
+    region.number();
+    const Devices inside = Finder(region, result_.ranks).run();
+    const size_t skipped = region.outputs.size() - node.outputs.size();  // whether a loop goes on
+    for (size_t i = 0; i < node.outputs.size(); i++)
+      set(*node.outputs[i], inside.of(*region.outputs[i + skipped]));
+  }
+
   void backward(const ir::Node& node) {
-    if (ir::is_boxing_part(*node.def) || node.outputs.empty()) return;
+    if (ir::is_boxing_part(*node.def) || !node.regions.empty() || node.outputs.empty()) return;
     int device = known(node.outputs[0]);
     for (const ir::Value& input : node.inputs)
       if (input) set(*input, device);
@@ -104,5 +125,11 @@ class Finder {
 }  // namespace
 
 Devices find_devices(const ir::Graph& graph) { return Finder(graph).run(); }
+
+Devices one_device(ir::Graph& graph) {
+  Devices one;
+  one.of_value.assign(static_cast<size_t>(graph.number()), 0);
+  return one;
+}
 
 }  // namespace tw::planner

@@ -21,5 +21,7 @@ struct Devices {
 
 // The graph's values must have their numbers.
 Devices find_devices(const ir::Graph& graph);
+// Of a region: it works in memory that its launch was given.
+Devices one_device(ir::Graph& graph);
 
 }  // namespace tw::planner

@@ -79,7 +79,7 @@ class Mover {
   }
 
   Order order(const Order& before) const {
-    Order result{{nodes_.begin(), nodes_.end()}, before.commit, before.crossings};
+    Order result{{nodes_.begin(), nodes_.end()}, before.commit, before.crossings, before.meetings};
     result.nodes.insert(result.nodes.end(), before.nodes.begin() + count_, before.nodes.end());
     return result;
   }

@@ -51,7 +51,7 @@ class Walk {
         input_strides_(input_strides),
         regions_(regions),
         values_(graph.number()),
-        devices_(find_devices(graph)) {
+        devices_(regions.inside ? one_device(graph) : find_devices(graph)) {
     layout_.steps.reserve(graph.nodes.size());
   }
 
@@ -166,6 +166,10 @@ class Walk {
   // Appends a step; its places are in use at it.
   void add_step(Step step) {
     bool crossing = step.node && order_.crossings.contains(step.node);
+    if (step.node && order_.meetings.contains(step.node)) {
+      layout_.meetings.insert(layout_.steps.size());
+      while (!aloft_.empty()) land();
+    }
     for (const Place& place : step.inputs)
       while (!crossing && place.buffer >= 0 && aloft_made_[place.buffer]) land();
     int now = static_cast<int>(layout_.steps.size());

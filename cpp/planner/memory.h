@@ -1,6 +1,7 @@
 // Where the values of a graph lie: which of them share a buffer, and when each buffer is needed.
 #pragma once
 
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -53,6 +54,7 @@ struct MemoryLayout {
   int roots = 0;
   size_t commit = 0;            // the first step that may write variables
   std::vector<Flight> flights;  // in their order; each is over before the next begins
+  std::set<size_t> meetings;    // steps that wait for boxings in their regions; no flight is under way then
 };
 
 // What nodes with regions need.

@@ -221,11 +221,15 @@ class Writer {
 // Where processes meet, it is in the order of their graphs, and as early as can be.
 Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, const RegionNeeds& regions) {
   Order recorded = recorded_order(graph);
-  recorded.crossings = find_crossings(graph);
+  std::unordered_set<const ir::Node*> crossings = find_crossings(graph);
+  recorded.meetings = find_meetings(graph);
+  bool meets = !crossings.empty() || !recorded.meetings.empty();
+  // In a region they are launches of its chain.
+  if (!regions.inside) recorded.crossings = std::move(crossings);
   if (!recorded.crossings.empty()) recorded = early_order(recorded);
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
   bool draws = std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::has_open_draws(*node); });
-  if (draws || !recorded.crossings.empty()) return {std::move(recorded), std::move(before)};
+  if (draws || meets) return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);
   if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/control.h"
+#include "planner/crossing.h"
 #include "planner/plan_graph.h"
 
 namespace tw::planner {
@@ -59,8 +60,12 @@ plan::Region plan_region(ir::Node& node, const ir::Graph& root) {
 
 RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root) {
   RegionPlans plans;
-  for (auto& node : graph.nodes)
-    if (!node->regions.empty()) plans.emplace(node.get(), plan_region(*node, root));
+  const auto meetings = find_meetings(graph);
+  for (auto& node : graph.nodes) {
+    if (node->regions.empty()) continue;
+    plan::Region& region = plans.emplace(node.get(), plan_region(*node, root)).first->second;
+    region.meets = meetings.contains(node.get());
+  }
   return plans;
 }
 

@@ -237,6 +237,12 @@ void Chain::give_up(const std::string& reason) {
   for (const auto& kernel : kernels_) kernel->give_up(reason);
 }
 
+bool Chain::meets() const {
+  for (const plan::Launch& launch : actor_.launches)
+    if (launch.region >= 0 && plan_.regions[launch.region].meets) return true;
+  return false;
+}
+
 bool Chain::failed_in_commit() const {
   return actor_.commit >= 0 && position() < entries_.size() &&
          position() >= static_cast<size_t>(actor_.commit);

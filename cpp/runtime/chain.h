@@ -35,6 +35,8 @@ class Chain {
   Ref<comm::Request> post(int64_t firing);
   bool complete(comm::Request& request) const;
   void give_up(const std::string& reason);
+  // Other processes take part in what some of its launches do.
+  bool meets() const;
 
   size_t position() const { return static_cast<size_t>(at_ - entries_.data()); }
   // The last firing threw in the part that writes variables.

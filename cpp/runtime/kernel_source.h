@@ -11,8 +11,9 @@
 namespace tw::runtime {
 
 // A launch's kernel and the attributes it is called with; the executable owns it. Kernels of chains neither
-// wait nor take locks that others hold for long. Those of host calls and host inputs may (the interpreter's,
-// a queue's); an exception that is no tw::Error reaches the caller of wait() as it is.
+// wait nor take locks that others hold for long, but for boxings in regions, which wait for other processes.
+// Those of host calls and host inputs may (the interpreter's, a queue's); an exception that is no tw::Error
+// reaches the caller of wait() as it is.
 class LaunchKernel {
  public:
   virtual ~LaunchKernel() = default;

@@ -63,6 +63,10 @@ void RegionLaunch::cancel() {
   for (auto& body : bodies_) body->chain.cancel();
 }
 
+void RegionLaunch::give_up(const std::string& reason) {
+  for (auto& body : bodies_) body->chain.give_up(reason);
+}
+
 void RegionLaunch::begin_step(const StepBindings& step) {
   for (auto& body : bodies_) {
     body->step.numbers = step.numbers;

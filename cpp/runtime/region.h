@@ -21,6 +21,7 @@ class RegionLaunch final : public LaunchKernel {
 
   void write_number(const plan::Lifted& where, const Scalar& value) override;
   void cancel() override;
+  void give_up(const std::string& reason) override;
   // The numbers and the seed of a step.
   void begin_step(const StepBindings& step);
 

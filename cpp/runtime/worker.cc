@@ -176,7 +176,7 @@ bool Worker::end_posted() {
 
 void Worker::give_up(const std::string& reason) {
   for (ActorState* actor : actors_)
-    if (actor->plan->kind == plan::ActorKind::kComm) actor->chain->give_up(reason);
+    if (actor->plan->kind == plan::ActorKind::kComm || actor->chain->meets()) actor->chain->give_up(reason);
 }
 
 // Counts what this firing has taken, and only then tells those who wait for what it has written or read: the

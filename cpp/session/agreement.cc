@@ -1,8 +1,6 @@
 #include "session/agreement.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <sstream>
 
 #include "comm/world.h"
@@ -36,27 +34,31 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 Agreement::Agreement(const ir::Graph& graph) : name_(graph.name) {
-  std::map<std::set<int>, size_t> known;
+  add_boxings(graph, graph.strings);
+  for (Set& set : sets_)
+    for (const Entry& boxing : set.boxings) set.text += cat("boxing ", boxing.order, ", ", boxing.text, '\n');
+}
+
+void Agreement::add_boxings(const ir::Graph& graph, const ir::StringTable& strings) {
   std::unordered_set<const ir::Node*> crossings = planner::find_crossings(graph);
   for (const auto& node : graph.nodes) {
+    for (const auto& region : node->regions) add_boxings(*region, strings);
     if (!crossings.contains(node.get())) continue;
     const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node->attrs.get());
     std::set<int> processes;
     add_processes(a.source, &processes);
     add_processes(a.target, &processes);
-    auto [found, is_new] = known.try_emplace(processes, sets_.size());
+    auto [found, is_new] = known_.try_emplace(processes, sets_.size());
     if (is_new) {
       sets_.emplace_back();
       for (int process : processes)
         sets_.back().ranks.push_back(comm::world().processes()[process].first_rank);
     }
-    const std::string& origin = graph.strings[node->origin];
+    const std::string& origin = strings[node->origin];
     std::string text = cat(a.source, " -> ", a.target, " of ", a.dtype, a.size);
     sets_[found->second].boxings.push_back(
         {a.order, origin.empty() ? text : cat(text, " (at ", origin, ')')});
   }
-  for (Set& set : sets_)
-    for (const Entry& boxing : set.boxings) set.text += cat("boxing ", boxing.order, ", ", boxing.text, '\n');
 }
 
 bool Agreement::advance() {

@@ -7,7 +7,9 @@
 // list as text, so that all of them raise the same error, which names the first that differs.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,12 +51,15 @@ class Agreement {
     Ref<comm::Request> request;
     bool differs = false;
   };
+  // Of a graph and its regions, in their order.
+  void add_boxings(const ir::Graph& graph, const ir::StringTable& strings);
   void post_summary(Set& set);
   void post_text(Set& set);
   [[noreturn]] void refuse(const Set& set) const;
 
   std::string name_;
-  std::vector<Set> sets_;  // by the order of their first boxings
+  std::map<std::set<int>, size_t> known_;  // the set of those processes
+  std::vector<Set> sets_;                  // by the order of their first boxings
   size_t next_ = 0;
 };
 

@@ -70,7 +70,9 @@ class BoxingKernel final : public runtime::LaunchKernel {
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),
              kInternal, "boxing_part: ranks ", a.ranks, " are not those of this process");
-    kernel = [](device::KernelContext& c) { static_cast<const BoxingKernel*>(c.attributes)->run(c); };
+    kernel = [](device::KernelContext& c) {
+      static_cast<BoxingKernel*>(const_cast<void*>(c.attributes))->run(c);
+    };
     attributes = this;
   }
   // Only the program's own numbers are lifted, and boxings have none.
@@ -78,7 +80,8 @@ class BoxingKernel final : public runtime::LaunchKernel {
 
   Ref<comm::Request> post(const device::KernelContext& c) override {
     check(c);
-    if (!agreement_->reached()) return make_ref<FirstBoxing>(agreement_, *program_, c, origin_);
+    if (!program_->is_local() && !agreement_->reached())
+      return make_ref<FirstBoxing>(agreement_, *program_, c, origin_);
     Ref<comm::Request> request = boxing::post(*program_, Memory(c).call(origin_));
     return request->test() ? nullptr : request;
   }
@@ -91,13 +94,10 @@ class BoxingKernel final : public runtime::LaunchKernel {
   }
 
  private:
-  // In a chain.
-  void run(const device::KernelContext& c) const {
-    TW_CHECK(program_->is_local(), kInternal,
-             "boxing_part: it reaches ranks of other processes, and is no "
-             "communication of the plan");
-    check(c);
-    boxing::post(*program_, Memory(c).call({}));  // complete on return
+  // In a chain: what is local is complete at once. In a region, where others take part, it waits for them.
+  void run(const device::KernelContext& c) {
+    Ref<comm::Request> request = post(c);
+    if (request) request->wait();
   }
   static void check(const device::KernelContext& c) {
     for (const device::Operand& input : c.inputs)

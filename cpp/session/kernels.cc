@@ -61,10 +61,8 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
   if (launch.node >= 0) {
     const ir::Node& node = *graph_.nodes[launch.node];
     if (node.def->schema.name == "by_rows") return make_row_kernel(node);
-    if (ir::is_boxing_part(*node.def)) {
-      if (!agreement_) agreement_ = std::make_shared<Agreement>(graph_);
-      return make_boxing_kernel(node, graph_.strings[node.origin], agreement_);
-    }
+    if (ir::is_boxing_part(*node.def))
+      return make_boxing_kernel(node, root_.strings[node.origin], agreement());
     return std::make_unique<NodeKernel>(*node.def, node.attrs.get(),
                                         node.outputs.empty() ? Dims() : node.outputs[0]->sizes);
   }
@@ -73,7 +71,13 @@ std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& la
 }
 
 std::unique_ptr<runtime::KernelSource> GraphKernels::body(const plan::Launch& launch, int body) {
-  return std::make_unique<GraphKernels>(*graph_.nodes[launch.node]->regions[body]);
+  const ir::Graph& region = *graph_.nodes[launch.node]->regions[body];
+  return std::unique_ptr<GraphKernels>(new GraphKernels(region, root_, agreement()));
+}
+
+const std::shared_ptr<Agreement>& GraphKernels::agreement() {
+  if (!agreement_) agreement_ = std::make_shared<Agreement>(root_);
+  return agreement_;
 }
 
 }  // namespace tw::session

@@ -9,12 +9,17 @@ namespace tw::session {
 
 class GraphKernels final : public runtime::KernelSource {
  public:
-  explicit GraphKernels(const ir::Graph& graph) : graph_(graph) {}
+  explicit GraphKernels(const ir::Graph& graph) : graph_(graph), root_(graph) {}
   std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override;
   std::unique_ptr<runtime::KernelSource> body(const plan::Launch& launch, int body) override;
 
  private:
-  const ir::Graph& graph_;
+  // Of a region: `root` has the texts.
+  GraphKernels(const ir::Graph& graph, const ir::Graph& root, std::shared_ptr<Agreement> agreement)
+      : graph_(graph), root_(root), agreement_(std::move(agreement)) {}
+  const std::shared_ptr<Agreement>& agreement();
+
+  const ir::Graph &graph_, &root_;
   std::shared_ptr<Agreement> agreement_;  // of the boxings; null before the first
 };
 

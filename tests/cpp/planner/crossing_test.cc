@@ -203,3 +203,30 @@ TEST(devices_have_streams_where_they_gain) {
   CHECK_EQ(plan.actors[5].commit, 0);
   plan::check_plan(plan);
 }
+
+// A branch that boxes waits for that: what comes before it is over, and nothing overtakes it.
+TEST(control_flow_that_boxes_meets_in_its_turn) {
+  constexpr std::string_view kBoxing =
+      "source=\"cpu[0, 1] P(sum)\", target=\"cpu[0, 1] B\", size=[4], dtype=float32, ranks=[0]";
+  auto graph = parsed(
+      cat("graph \"g\" {\n  input %0 \"x\" : float32[4]\n  input %1 \"yes\" : bool[]\n",
+          "  %2 = boxing_part([%0], ", kBoxing, ", order=0) : float32[4]\n", "  %3 = exp(%0) : float32[4]\n",
+          "  %4 = cond(%1, [%3]) then {\n    input %0 \"\" : float32[4]\n    %1 = boxing_part([%0], ",
+          kBoxing, ", order=1) : float32[4]\n    return %1\n  } else {\n",
+          "    input %0 \"\" : float32[4]\n    return %0\n  } : float32[4]\n", "  %5 = boxing_part([%0], ",
+          kBoxing, ", order=2) : float32[4]\n", "  return %2, %4, %5\n}\n"));
+  plan::Plan plan = planner::plan_graph(*graph);
+  CHECK_EQ(actors_of(plan),
+           "main 0:; after main 3\n"
+           "boxing 0: boxing_part; after main 0\n"
+           "main 1: exp; after main 0\n"
+           "main 2: cond; after boxing 0 after main 1\n"
+           "boxing 2: boxing_part; after boxing 0 after main 2\n"
+           "main 3:; after main 2 after boxing 2\n");
+  CHECK_EQ(plan.regions.at(0).meets, 1);
+  CHECK_EQ(plan.regions[0].bodies[0].actors.size(), 1u);
+  plan::check_plan(plan);
+  CHECK_EQ(plan::parse_plan(plan::print_plan(plan)), plan);
+  plan.actors[4].reads = {1};
+  CHECK_THROWS(Error, plan::check_meetings(plan), "processes may meet in another order");
+}
