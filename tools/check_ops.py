@@ -15,6 +15,8 @@ from op_registry import Op, load
 _CONTROL = "its regions are plans of their own, which the runtime runs"
 REASONS: dict[tuple[str, str], str] = {(op, part): _CONTROL for op in ("cond", "loop") for part in ("kernel", "sbp")}
 REASONS["boxing_part", "kernel"] = "ranks meet in it: boxing moves its data, no kernel"
+for _op in ("take_part", "join_parts"):
+    REASONS[_op, "kernel"] = "they are gone when a graph is cut into those of the processes"
 
 
 def missing_parts(op: Op, tested: set[str]) -> list[str]:

@@ -53,6 +53,9 @@ class CondNode final : public ControlNode {
       if (branches[0].gradients[e] || branches[1].gradients[e]) found.push_back(e);
     if (found.empty()) return;
     for (Branch& branch : branches) branch.keep(found, edges);
+    std::vector<sbp::PlacementRef> placements;
+    for (size_t e : found)
+      placements.push_back(branches[0].placements[e] ? branches[0].placements[e] : branches[1].placements[e]);
 
     Captures captures;
     std::vector<ForwardRegion> yes = forward_regions(0), no = forward_regions(1);
@@ -63,6 +66,7 @@ class CondNode final : public ControlNode {
     ir::Node& node = append_cond(tracer, node_->inputs[0], captures, std::move(branches[0].traced.graph),
                                  std::move(branches[1].traced.graph));
     std::vector<Tensor> made = result_tensors(tracer, node, 0, found.size());
+    for (size_t i = 0; i < found.size(); i++) place_in_trace(tracer, *made[i], placements[i]);
     if (modes().grad_enabled)
       record(tracer, node, std::move(*branches[0].tape), std::move(*branches[1].tape), made,
              Ref<ControlNode>(this));
@@ -78,8 +82,9 @@ class CondNode final : public ControlNode {
   // The backward of a branch.
   struct Branch {
     TracedRegion traced;
-    std::vector<Value> gradients;    // by edge; null where none flows
-    std::optional<RegionTape> tape;  // with a root for each gradient that flows
+    std::vector<Value> gradients;               // by edge; null where none flows
+    std::vector<sbp::PlacementRef> placements;  // of them
+    std::optional<RegionTape> tape;             // with a root for each gradient that flows
 
     // Makes gradients of `found` the region's outputs, zeros where the other branch alone has one.
     void keep(const std::vector<size_t>& found, std::span<const Edge> edges) {
@@ -107,7 +112,10 @@ class CondNode final : public ControlNode {
     made->traced = std::move(recorder.traced);
     want_no_writes(made->traced, "cond");
     size_t next = 0;
-    for (const Tensor& grad : got) made->gradients.push_back(grad ? made->traced.results[next++] : Value());
+    for (const Tensor& grad : got) {
+      made->gradients.push_back(grad ? made->traced.results[next++] : Value());
+      made->placements.push_back(grad ? placement_of(*grad) : nullptr);
+    }
   }
 
   // `end`: of a branch's tape.
@@ -151,6 +159,10 @@ std::vector<Tensor> finish_cond(Tracer& tracer, const Tensor& pred, RegionRecord
     for (const TracedRegion::Write& write : branch->traced.writes)
       if (std::find(storages.begin(), storages.end(), write.storage) == storages.end())
         storages.push_back(write.storage);
+  std::vector<sbp::PlacementRef> placements;
+  for (size_t i = 0; i < std::min(yes.results.size(), no.results.size()); i++)
+    placements.push_back(common_placement("cond", "a result", yes.results[i], yes.traced.results[i],
+                                          no.results[i], no.traced.results[i]));
   Captures captures;
   RegionRecorder* branches[] = {&yes, &no};
   for (RegionRecorder* branch : branches) {
@@ -170,6 +182,7 @@ std::vector<Tensor> finish_cond(Tracer& tracer, const Tensor& pred, RegionRecord
       append_cond(tracer, condition, captures, std::move(yes.traced.graph), std::move(no.traced.graph));
   size_t count = yes.results.size();
   std::vector<Tensor> results = result_tensors(tracer, node, 0, count);
+  for (size_t i = 0; i < count; i++) place_in_trace(tracer, *results[i], placements[i]);
   for (size_t i = 0; i < storages.size(); i++) tracer.write_whole(storages[i], node.outputs[count + i]);
   if (!modes().grad_enabled || (yes_tape.ends.empty() && no_tape.ends.empty())) return results;
   std::vector<Tensor> made = results;

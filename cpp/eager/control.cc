@@ -10,6 +10,29 @@ namespace tw::eager {
 using ir::Graph;
 using ir::Value;
 
+sbp::PlacementRef placement_of(const TensorImpl& tensor) {
+  return tensor.global ? layout_of(tensor)->placement : nullptr;
+}
+
+void place_in_trace(Tracer& tracer, TensorImpl& tensor, const sbp::PlacementRef& placement) {
+  if (placement) tracer.make_global(tensor, broadcast_on(placement), false);
+}
+
+sbp::PlacementRef common_placement(const char* op, const char* what, const Tensor& a,
+                                   const ir::Value& value_of_a, const Tensor& b,
+                                   const ir::Value& value_of_b) {
+  const sbp::PlacementRef from = placement_of(*a), to = placement_of(*b);
+  if (from == to) return from;
+  auto made_from_nothing = [](const ir::Value& value) {
+    const ir::Node* node = ir::graph_value(value).node;
+    return node && node->inputs.empty();
+  };
+  if (!from && made_from_nothing(value_of_a)) return to;
+  if (!to && made_from_nothing(value_of_b)) return from;
+  TW_FAIL(kPlacement, op, ": ", what, " lies on one placement, or is local, but it is ", where_is(*a),
+          " and ", where_is(*b), "; to_global() brings them together");
+}
+
 bool is_differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
 void RegionStart::backward(std::vector<Tensor>&, std::vector<Tensor>&) {
@@ -43,6 +66,13 @@ Tensor RegionRecorder::add_input(DType dtype, const Dims& sizes, bool wanted) {
   on_tape.push_back(wanted && modes().grad_enabled && is_differentiable(dtype));
   start->add(*inputs.back(), on_tape.back());
   return inputs.back();
+}
+
+Tensor RegionRecorder::add_input(DType dtype, const Dims& sizes, bool wanted,
+                                 const sbp::PlacementRef& placement) {
+  Tensor input = add_input(dtype, sizes, wanted);
+  place_in_trace(tracer_, *input, placement);
+  return input;
 }
 
 void RegionRecorder::carry_history(const Tensor& base) {

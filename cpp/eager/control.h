@@ -35,6 +35,8 @@ class RegionRecorder {
   // With `on_tape` gradients flow to it: where the value that it stands for, of loops in any iteration, wants
   // one.
   Tensor add_input(DType dtype, const Dims& sizes, bool on_tape = false);
+  // The next input stands for a global tensor on this placement; null: a local one.
+  Tensor add_input(DType dtype, const Dims& sizes, bool on_tape, const sbp::PlacementRef& placement);
   // Of a loop's body, after the inputs: this tensor of the outside is written in it, with a gradient.
   void carry_history(const Tensor& base);
   // Before finish(): as Tracer::changed_grads.

@@ -85,7 +85,8 @@ void initialize() {
     g_kernels[0].push_back(kernel);
     g_kernels[1].push_back(nullptr);
     TW_CHECK(def->infer || def->expand, kInternal, def->name(), ": the op has no inference rule");
-    bool elsewhere = ir::is_control(*def) || ir::is_boxing_part(*def);  // nothing that one kernel does
+    bool elsewhere = ir::is_control(*def) || ir::is_boxing_part(*def) ||  // nothing that one kernel does
+                     ir::is_take_part(*def) || ir::is_join_parts(*def);
     TW_CHECK(kernel || def->expand || def->view || elsewhere, kInternal, def->name(),
              ": the op has neither a kernel nor an expansion");
   }

@@ -93,13 +93,15 @@ Tensor to_global(const Tensor& tensor, const sbp::LayoutRef& to, const sbp::Layo
 
 Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, const sbp::LayoutRef& to,
                        const sbp::LayoutRef& grad) {
-  std::vector<Tensor> shards;
-  for (const Tensor& part : parts) shards.push_back(alias(*part));
   TW_CHECK(!parts.empty(), kPlacement, "to_global: this process has no rank of ", *to->placement);
-  TW_CHECK(!modes().tracer, kNotImplemented,
-           "to_global: in a traced function local tensors cannot become the parts of a global one; make it "
-           "before, and pass it as an argument, or give a tensor that every process has, with broadcast");
-  Tensor result = make_global(sizes, parts[0]->dtype, to, std::move(shards));
+  Tensor result;
+  if (Tracer* tracer = modes().tracer) {
+    result = join_parts_in_trace(*tracer, parts, sizes, to);
+  } else {
+    std::vector<Tensor> shards;
+    for (const Tensor& part : parts) shards.push_back(alias(*part));
+    result = make_global(sizes, parts[0]->dtype, to, std::move(shards));
+  }
   bool any = false;
   for (const Tensor& part : parts) any |= recorded(*part);
   if (!any) return result;
@@ -113,13 +115,9 @@ Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, cons
 
 Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp::LayoutRef& grad) {
   check_layout(*to, whole->sizes, "to_global");
-  if (Tracer* tracer = modes().tracer) {
-    TW_CHECK(!recorded(*whole), kNotImplemented,
-             "to_global: in a traced function a local tensor that requires grad cannot become a global one; "
-             "make it global before");
-    return box_in_trace(*tracer, whole, to);
-  }
-  Tensor result = wrap_shards(whole->sizes, whole->dtype, to, lay_out(whole, to));
+  Tracer* tracer = modes().tracer;
+  Tensor result = tracer ? spread_in_trace(*tracer, whole, to)
+                         : wrap_shards(whole->sizes, whole->dtype, to, lay_out(whole, to));
   if (recorded(*whole)) {
     record(result, make_ref<FromWholeNode>(), whole);
     if (grad) return to_global(result, to, grad);
@@ -128,12 +126,11 @@ Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp:
 }
 
 std::vector<Tensor> to_parts(const Tensor& tensor) {
-  TW_CHECK(
-      !modes().tracer, kNotImplemented,
-      "to_local: a traced function does not see the parts of a global tensor; return the tensor, and take "
-      "its parts outside");
   std::vector<Tensor> parts;
-  for (const Tensor& shard : tensor->global->shards) parts.push_back(alias(*shard));
+  if (Tracer* tracer = modes().tracer)
+    parts = take_parts_in_trace(*tracer, tensor);
+  else
+    for (const Tensor& shard : tensor->global->shards) parts.push_back(alias(*shard));
   if (!recorded(*tensor) || parts.empty()) return parts;
   Ref<Node> node = make_ref<ToPartsNode>(*tensor);
   node->edges.push_back(gradient_edge(*tensor));

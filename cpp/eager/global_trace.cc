@@ -4,6 +4,7 @@
 #include "eager/global_dispatch.h"
 #include "eager/modes.h"
 #include "eager/promotion.h"
+#include "ops/boxing/local_parts.h"
 
 namespace tw::eager {
 
@@ -45,6 +46,13 @@ void take_inputs(const ir::OpDef& def, int64_t number, std::span<const ir::Value
     tuple->inputs.push_back(inputs[starts[j] + (list ? number : 0)]);
   }
   tuple->starts.push_back(static_cast<int>(tuple->inputs.size()));
+}
+
+void check_outside_regions(const Tracer& tracer, const char* op) {
+  TW_CHECK(
+      !tracer.in_region(), kNotImplemented, op,
+      ": a branch or a loop body of a traced function does not see the parts of a global tensor; go from "
+      "one to the other before or after it, or do the control flow outside of the traced function");
 }
 
 }  // namespace
@@ -94,6 +102,57 @@ Tensor box_in_trace(Tracer& tracer, const Tensor& tensor, const sbp::LayoutRef& 
   tracer.launch(boxing, {&input, 1}, {}, boxing.defaults(), {&result, 1});
   tracer.make_global(*result, to, true);
   return result;
+}
+
+std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor) {
+  check_outside_regions(tracer, "to_local");
+  TW_CHECK(tensor->global->decided, kRuntime,
+           "to_local: in a traced function the sbp of a computed tensor is chosen when the program is made; "
+           "to_global(sbp=...) says how it is to lie, and gives a tensor that has parts");
+  static const ir::OpDef& take_part = ir::registry().get("take_part");
+  tracer.parts_taken = true;
+  // What was written to since may lie otherwise.
+  const sbp::LayoutRef layout = layout_of(*tensor);
+  const ir::Value laid(box_in_trace(tracer, tensor, layout));
+  const Addressable& here = addressable(*layout->placement);
+  std::vector<Tensor> parts;
+  for (size_t k = 0; k < here.positions.size(); k++) {
+    DeviceGuard device(here.devices[k]);
+    const ops::TakePartAttrs attrs{sbp::name_of(*layout), layout->placement->ranks[here.positions[k]]};
+    Tensor part = empty(sbp::box_of(*layout, tensor->sizes, here.positions[k]).sizes, tensor->dtype);
+    tracer.launch(take_part, {&laid, 1}, {}, &attrs, {&part, 1});
+    part->storage->read_only = true;  // what is written to it would not reach the tensor
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+Tensor join_parts_in_trace(Tracer& tracer, const std::vector<Tensor>& parts, const Dims& sizes,
+                           const sbp::LayoutRef& to) {
+  check_outside_regions(tracer, "to_global");
+  check_layout(*to, sizes, "to_global");
+  if (!globals_exist()) g_globals_exist = true;
+  static const ir::OpDef& join_parts = ir::registry().get("join_parts");
+  ops::JoinPartsAttrs attrs{sbp::name_of(*to), {}, {}, parts[0]->dtype};
+  for (int64_t position : addressable(*to->placement).positions)
+    attrs.ranks.push_back(to->placement->ranks[position]);
+  attrs.size.append(sizes.begin(), sizes.end());
+  const InputList inputs(parts.begin(), parts.end());
+  const int starts[] = {0, static_cast<int>(inputs.size())};
+  Tensor result = empty(sizes, parts[0]->dtype);
+  tracer.launch(join_parts, {inputs.data(), inputs.size()}, starts, &attrs, {&result, 1});
+  tracer.make_global(*result, to, true);
+  return result;
+}
+
+// What is made of parts is another value in each process: it stays one, and is not computed on every device.
+Tensor spread_in_trace(Tracer& tracer, const Tensor& whole, const sbp::LayoutRef& to) {
+  if (!tracer.parts_taken) return box_in_trace(tracer, whole, to);
+  const sbp::LayoutRef everywhere = broadcast_on(to->placement);
+  std::vector<Tensor> parts(addressable(*to->placement).positions.size(), whole);
+  TW_CHECK(!parts.empty(), kPlacement, "to_global: this process has no rank of ", *to->placement);
+  Tensor result = join_parts_in_trace(tracer, parts, whole->sizes, everywhere);
+  return to == everywhere ? result : box_in_trace(tracer, result, to);
 }
 
 sbp::LayoutRef gradient_in_trace(const TensorImpl& tensor, const sbp::LayoutRef& to) {

@@ -12,6 +12,14 @@ namespace tw::eager {
 // is then decided; else nothing is but the placement, with B. Throws kPlacement unless all inputs share it.
 sbp::LayoutRef layout_in_trace(const ir::OpDef& def, std::span<const ir::Value> inputs,
                                std::span<const int> starts);
+// Parts of a traced global tensor whose layout is decided, one for each device of this process, and back.
+// Throw kNotImplemented in a region.
+std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor);
+Tensor join_parts_in_trace(Tracer& tracer, const std::vector<Tensor>& parts, const Dims& sizes,
+                           const sbp::LayoutRef& to);
+// A local tensor that is the whole.
+Tensor spread_in_trace(Tracer& tracer, const Tensor& whole, const sbp::LayoutRef& to);
+
 // Marks results of an op that was recorded.
 void lay_out_in_trace(Tracer& tracer, std::span<const ir::Value> inputs, const sbp::LayoutRef& layout,
                       std::span<Tensor> results);

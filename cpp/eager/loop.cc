@@ -33,8 +33,10 @@ class LoopNode final : public ControlNode {
         on_tape_(std::move(on_tape)),
         trips_(std::move(trips)) {
     for (const std::vector<Tensor>* tensors : {&parts.carried, &parts.slices, &written})
-      for (const Tensor& tensor : *tensors)
+      for (const Tensor& tensor : *tensors) {
         edges.push_back(is_differentiable(tensor->dtype) ? gradient_edge(*tensor) : Edge());
+        placements_.push_back(placement_of(*tensor));
+      }
     for (const Edge& end : tape_.ends) {
       const Edge outer = outer_edge(0, end);
       bool inner = outer.node != end.node || outer.input_nr != end.input_nr;
@@ -70,10 +72,14 @@ class LoopNode final : public ControlNode {
     record_body(body, grads);
     want_no_writes(body.traced, "loop");
     LoopParts parts{nullptr, {}, {}, shape.length, !shape.reverse};
+    size_t number = 0;
     for (const Input& input : inputs_of(grads)) {
       Tensor first = input.given;
-      if (!first)
+      if (!first) {
         first = tracer.tensor_for(append_zeros(tracer.innermost(), input.meta.dtype, input.meta.sizes));
+        place_in_trace(tracer, *first, placement_of(*body.inputs[number]));
+      }
+      number++;
       (input.is_slice ? parts.slices : parts.carried).push_back(std::move(first));
     }
     LoopInputs loop{nullptr, trips_, {}, {}, parts.length, parts.reverse};
@@ -90,6 +96,7 @@ class LoopNode final : public ControlNode {
     std::vector<Tensor> made;
     for (size_t i = 0; i < targets_.size(); i++) {
       made.push_back(tracer.tensor_for(node.outputs[i]));
+      place_in_trace(tracer, *made.back(), placement_of(*body.results[i]));
       input_grads[targets_[i]] = made.back();
     }
     if (!modes().grad_enabled) return;
@@ -107,7 +114,8 @@ class LoopNode final : public ControlNode {
   // An input of the backward's body: the gradient of a carried value, a sum, or a part of a stacked gradient.
   struct Input {
     ir::Meta meta;
-    Tensor given;  // what it begins with, or is a part of; null: zeros
+    Tensor given;                 // what it begins with, or is a part of; null: zeros
+    sbp::PlacementRef placement;  // of sums it is known when they are made
     bool is_slice = false;
   };
 
@@ -133,12 +141,14 @@ class LoopNode final : public ControlNode {
 
   std::vector<Input> inputs_of(const std::vector<Tensor>& grads) const {
     std::vector<Input> inputs;
-    for (const auto& [output, place] : carried_outputs()) inputs.push_back({outputs[output], grads[output]});
-    for (const Edge& end : outer_ends_) inputs.push_back({meta_of(end), nullptr});
+    for (const auto& [output, place] : carried_outputs())
+      inputs.push_back({outputs[output], grads[output],
+                        grads[output] ? placement_of(*grads[output]) : placements_[place]});
+    for (const Edge& end : outer_ends_) inputs.push_back({meta_of(end), nullptr, nullptr});
     for (size_t output : part_outputs(grads)) {
       ir::Meta meta = outputs[output];
       meta.sizes = Dims(meta.sizes.begin() + 1, meta.sizes.end());
-      inputs.push_back({meta, grads[output], true});
+      inputs.push_back({meta, grads[output], placement_of(*grads[output]), true});
     }
     return inputs;
   }
@@ -147,7 +157,7 @@ class LoopNode final : public ControlNode {
   void record_body(RegionRecorder& body, const std::vector<Tensor>& grads) {
     std::vector<Tensor> given, seeds(tape_.roots.size());
     for (const Input& input : inputs_of(grads))
-      given.push_back(body.add_input(input.meta.dtype, input.meta.sizes, true));
+      given.push_back(body.add_input(input.meta.dtype, input.meta.sizes, true, input.placement));
     std::vector<Edge> ends;
     targets_.clear();
     size_t next = 0;
@@ -167,10 +177,13 @@ class LoopNode final : public ControlNode {
     std::vector<Tensor> got = gradients_between(tape_.roots, seeds, ends, tape_.first_sequence());
     for (size_t i = 0; i < got.size(); i++) {
       if (i >= first_sum && i < first_sum + outer_ends_.size()) {
+        if (got[i]) place_in_trace(*modes().tracer, *given[i], placement_of(*got[i]));
         got[i] = got[i] ? as_tensor(Value(given[i]) + Value(got[i])) : given[i];
       } else if (!got[i]) {
         const ir::Meta& meta = meta_of(ends[i]);
         got[i] = as_tensor(ir::op<"full">(meta.sizes, 0, meta.dtype));
+        if (targets_[i] < placements_.size())
+          place_in_trace(*modes().tracer, *got[i], placements_[targets_[i]]);
       }
     }
     body.finish(std::move(got));
@@ -190,7 +203,8 @@ class LoopNode final : public ControlNode {
 
   RegionTape tape_;
   size_t carried_, slices_, written_, skipped_, stacked_ = 0;
-  std::vector<char> on_tape_;  // by input of the body
+  std::vector<char> on_tape_;                  // by input of the body
+  std::vector<sbp::PlacementRef> placements_;  // of what is carried, taken in parts, and written
   Value trips_;
   std::vector<Edge> outer_ends_;  // of the tape; their gradients are summed over the iterations
   std::vector<Edge>
@@ -253,9 +267,26 @@ class LoopBody {
   std::vector<Value> stacked_;
 };
 
+// Of the results: what is carried lies where it has begun, whatever of it is made from nothing.
+std::vector<sbp::PlacementRef> placements_of(Tracer& tracer, const LoopParts& parts,
+                                             const RegionRecorder& body) {
+  const size_t skipped = parts.pred ? 1 : 0;
+  std::vector<sbp::PlacementRef> placements;
+  for (size_t i = skipped; i < body.results.size(); i++) {
+    const size_t number = i - skipped;
+    placements.push_back(number < parts.carried.size()
+                             ? common_placement("loop", "what is carried", body.inputs[number],
+                                                tracer.value_of(*parts.carried[number]), body.results[i],
+                                                body.traced.results[i])
+                             : placement_of(*body.results[i]));
+  }
+  return placements;
+}
+
 }  // namespace
 
 std::vector<Tensor> finish_loop(Tracer& tracer, const LoopParts& parts, RegionRecorder& body) {
+  const std::vector<sbp::PlacementRef> placements = placements_of(tracer, parts, body);
   const std::vector<Tensor>& written = body.carried_histories;
   RegionTape tape(body, written);
   LoopBody recorded(tracer, parts, body);
@@ -278,6 +309,7 @@ std::vector<Tensor> finish_loop(Tracer& tracer, const LoopParts& parts, RegionRe
   for (size_t i = 0; i < node.outputs.size(); i++)
     if (i < carried || i >= node.outputs.size() - recorded.stacked())
       results.push_back(tracer.tensor_for(node.outputs[i]));
+  for (size_t i = 0; i < results.size(); i++) place_in_trace(tracer, *results[i], placements[i]);
   for (size_t i = 0; i < body.traced.writes.size(); i++)
     tracer.write_whole(body.traced.writes[i].storage, node.outputs[carried + i]);
   if (!on_tape) return results;

@@ -17,6 +17,15 @@ bool has_edge(const List& edges, const Edge& wanted) {
   return false;
 }
 
+// Null for a local tensor.
+sbp::PlacementRef placement_of(const TensorImpl& tensor);
+// The tensor stands for a global one there, however it will lie; null: it stays local.
+void place_in_trace(Tracer& tracer, TensorImpl& tensor, const sbp::PlacementRef& placement);
+// Where the two lie of which one becomes the other, as results of two branches do. What is made from nothing
+// goes with any placement. Throws kPlacement where they differ.
+sbp::PlacementRef common_placement(const char* op, const char* what, const Tensor& a,
+                                   const ir::Value& value_of_a, const Tensor& b, const ir::Value& value_of_b);
+
 // The tape of a region: from its results down to what is older than it.
 class RegionTape {
  public:

@@ -1,5 +1,7 @@
 #include "eager/region_values.h"
 
+#include "ir/layouts.h"
+
 namespace tw::eager {
 
 using ir::Graph;
@@ -62,7 +64,7 @@ bool ForwardRegion::is_invariant(const Value& value) {
 
 bool ForwardRegion::is_cheap(const Value& value) {
   const Node& maker = *ir::graph_value(value).node;
-  if (maker.def->view) return true;
+  if (maker.def->view && !ir::is_boxing(*maker.def)) return true;
   if (!maker.lifted.empty() || ir::draw_of(maker) >= 0 || !maker.regions.empty()) return false;
   bool literal = maker.inputs.empty() && maker.outputs.size() == 1;
   return literal || (loop_ && is_invariant(value));
@@ -153,6 +155,7 @@ Value RegionCloser::again(const Value& value) {
   for (const Value& input : node.inputs) inputs.push_back(input ? inside(input) : Value());
   Node& copy = graph_.append(*node.def, {inputs.data(), inputs.size()},
                              {node.starts.begin(), node.starts.size()}, node.attrs.get());
+  for (size_t i = 0; i < node.outputs.size(); i++) copy.outputs[i]->layout = node.outputs[i]->layout;
   copy.module = node.module;
   copy.origin = node.origin;
   return copy.outputs[ir::graph_value(value).output];

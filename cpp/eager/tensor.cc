@@ -140,7 +140,8 @@ void check_window(const Storage& storage, const ir::Geometry& window, DType dtyp
 }
 
 void check_writable(const TensorImpl& tensor, const char* op) {
-  TW_CHECK(!tensor.storage->read_only, kRuntime, op, ": the tensor's memory is read-only");
+  TW_CHECK(!tensor.storage->read_only, kRuntime, op,
+           ": the tensor's memory is read-only; clone() it to write to it");
   TW_CHECK(tensor.contiguous || !may_overlap(tensor.sizes, tensor.strides), kRuntime, op,
            ": several elements of the written tensor share one memory location (shape ", tensor.sizes,
            ", strides ", tensor.strides, "); clone() it first");

@@ -128,6 +128,8 @@ class Tracer {
   void mark();
   void keep_where(TensorImpl& condition);
 
+  bool parts_taken = false;  // of a global tensor, to be local ones
+
   // ---- recomputation
   // The gradient that the node of the tape which runs now was given.
   Tensor gradient;

@@ -101,6 +101,23 @@ sbp::LayoutRef parse_layout(TextLexer& lexer) {
 bool is_boxing(const OpDef& def) { return def.schema.name == "boxing"; }
 bool is_boxing_part(const OpDef& def) { return def.schema.name == "boxing_part"; }
 
+bool is_take_part(const OpDef& def) { return def.schema.name == "take_part"; }
+bool is_join_parts(const OpDef& def) { return def.schema.name == "join_parts"; }
+
+LocalNodes::LocalNodes(const Graph& graph) {
+  for (const auto& node : graph.nodes)
+    if (is_take_part(*node->def) || (any() && makes(*node)))
+      for (const GraphRef& output : node->outputs) values_.insert(output.get());
+}
+
+bool LocalNodes::makes(const Node& node) const {
+  if (values_.empty() || is_boxing(*node.def) || is_join_parts(*node.def) || is_take_part(*node.def))
+    return false;
+  for (const Value& input : node.inputs)
+    if (input && values_.contains(input.get())) return true;
+  return false;
+}
+
 std::vector<const GraphValue*> tensors_of(const Node& node) {
   std::vector<const GraphValue*> tensors;
   for (const Value& input : node.inputs) tensors.push_back(static_cast<const GraphValue*>(input.get()));

@@ -2,6 +2,7 @@
 // to keep is in verify.h.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -17,6 +18,9 @@ sbp::LayoutRef parse_layout(TextLexer& lexer);
 bool is_boxing(const OpDef& def);
 // A rank's part of one: the only op in which ranks meet.
 bool is_boxing_part(const OpDef& def);
+// From a global value to the part of a rank, a local one, and from parts to a global value.
+bool is_take_part(const OpDef& def);
+bool is_join_parts(const OpDef& def);
 
 // A node's tensors: its inputs, null where absent, then its outputs.
 std::vector<const GraphValue*> tensors_of(const Node& node);
@@ -24,5 +28,19 @@ std::vector<Dims> sizes_of(const std::vector<const GraphValue*>& tensors);
 // What the node's op offers on one axis, for these tensors. What it writes in place keeps its layout. Nodes
 // with regions, and boxing, which is no op on parts, offer B.
 std::vector<sbp::Signature> signatures_of(const Node& node);
+
+// What is made of parts: values that are another one in each process, and global at no place. Found in one
+// walk; the nodes that make such values are local, whatever else they read.
+class LocalNodes {
+ public:
+  explicit LocalNodes(const Graph& graph);
+  bool any() const { return !values_.empty(); }
+  bool makes(const Node& node) const;
+  // Does it read whole what it reads: as a local node does, and join_parts?
+  bool reads_whole(const Node& node) const { return is_join_parts(*node.def) || makes(node); }
+
+ private:
+  std::unordered_set<const ValueImpl*> values_;
+};
 
 }  // namespace tw::ir

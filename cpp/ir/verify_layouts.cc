@@ -1,5 +1,6 @@
 #include "ir/verify_layouts.h"
 
+#include "ir/control.h"
 #include "ir/layouts.h"
 
 namespace tw::ir {
@@ -32,6 +33,73 @@ bool is_offered(const Node& node, const std::vector<const GraphValue*>& tensors,
   return sbp::offers(signatures_of(node), layouts, sizes_of(tensors));
 }
 
+bool lie_alike(const GraphValue& a, const GraphValue& b) {
+  return !a.layout || !b.layout || sbp::same_parts(*a.layout, *b.layout, b.sizes);
+}
+
+// A part along dim 0 lies as the whole does, dim for dim.
+bool is_part_of(const GraphValue& part, const GraphValue& whole) {
+  if (!part.layout || !whole.layout) return true;
+  if (part.layout->placement != whole.layout->placement) return false;
+  sbp::NdSbp sbp = part.layout->sbp;
+  for (sbp::Sbp& one : sbp)
+    if (one.kind == sbp::Kind::kSplit) one.dim++;
+  return sbp::same_parts(*sbp::layout(part.layout->placement, sbp), *whole.layout, whole.sizes);
+}
+
+std::string unlike(const char* what, size_t number, const GraphValue& inside, const GraphValue& outside) {
+  return cat(what, " ", number, " of a region lies as ", *inside.layout, ", and around it as ",
+             *outside.layout);
+}
+
+std::string pred_problem(const Value& pred) {
+  if (!pred || !graph_value(pred).layout || graph_value(pred).layout->is_broadcast()) return "";
+  return cat("what decides has to be known to all devices, but it lies as ", *graph_value(pred).layout);
+}
+
+std::string cond_problem(const Node& node) {
+  for (const auto& region : node.regions) {
+    for (size_t i = 0; i < region->inputs.size(); i++)
+      if (!lie_alike(*region->inputs[i].value, graph_value(node.inputs[i + 1])))
+        return unlike("input", i, *region->inputs[i].value, graph_value(node.inputs[i + 1]));
+    for (size_t i = 0; i < region->outputs.size(); i++)
+      if (!lie_alike(graph_value(region->outputs[i]), *node.outputs[i]))
+        return unlike("output", i, graph_value(region->outputs[i]), *node.outputs[i]);
+  }
+  return "";
+}
+
+std::string loop_problem(const Node& node) {
+  const LoopShape shape = loop_shape(node);
+  const Graph& body = *node.regions[0];
+  if (std::string problem = pred_problem(node.inputs[1]); !problem.empty()) return problem;
+  if (shape.pred)
+    if (std::string problem = pred_problem(body.outputs[0]); !problem.empty()) return problem;
+  for (size_t i = 0; i < body.inputs.size(); i++) {
+    const GraphValue &inside = *body.inputs[i].value, &outside = graph_value(node.inputs[i + 2]);
+    const auto number = static_cast<int>(i);
+    const bool slice = number >= shape.carried && number < shape.carried + shape.slices;
+    if (!(slice ? is_part_of(inside, outside) : lie_alike(inside, outside)))
+      return unlike("input", i, inside, outside);
+  }
+  for (size_t i = 0; i < node.outputs.size(); i++) {
+    const GraphValue &inside = graph_value(body.outputs[i + shape.pred]), &outside = *node.outputs[i];
+    const bool stacked = static_cast<int>(i) >= shape.carried;
+    if (!(stacked ? is_part_of(inside, outside) : lie_alike(inside, outside)))
+      return unlike("output", i, inside, outside);
+    if (!stacked && !lie_alike(inside, *body.inputs[i].value))
+      return cat("carried value ", i, " goes in as ", *body.inputs[i].value->layout, ", and round as ",
+                 *inside.layout);
+  }
+  return "";
+}
+
+// What decides is whole, and values lie in regions as around them.
+std::string control_problem(const Node& node) {
+  if (std::string problem = pred_problem(node.inputs[0]); !problem.empty()) return problem;
+  return control_kind(*node.def) == ControlKind::kCond ? cond_problem(node) : loop_problem(node);
+}
+
 }  // namespace
 
 std::string layout_problem(const GraphValue& value) {
@@ -59,6 +127,7 @@ std::string layout_problem(const Node& node) {
   for (const sbp::Layout* layout : layouts)
     if (layout && layout->placement != first->placement)
       return cat("its tensors lie on ", *first->placement, " and on ", *layout->placement);
+  if (is_control(*node.def)) return control_problem(node);
   if (!all || is_offered(node, tensors, *first->placement)) return "";
   size_t inputs = node.inputs.size();
   return cat(node.def->name(), " offers no signature ", names_of(tensors, 0, inputs), " -> ",

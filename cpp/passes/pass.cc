@@ -36,7 +36,8 @@ void print(ir::Graph& graph, const std::string& when) {
 // Regions first: what a pass finds out about them serves the graph around.
 void run_inside_out(ir::Graph& graph, const Pass& pass) {
   for (auto& node : graph.nodes)
-    for (auto& region : node->regions) run_inside_out(*region, pass);
+    for (auto& region : node->regions)
+      if (!pass.whole) run_inside_out(*region, pass);
   pass.run(graph);
 }
 
@@ -78,11 +79,11 @@ std::span<const Pass> final_passes() {
 }
 
 std::span<const Pass> layout_passes(bool processes) {
-  static constexpr Pass kPasses[] = {{"place_literals", place_literals},
-                                     {"choose_layouts", choose_layouts},
+  static constexpr Pass kPasses[] = {{"place_literals", place_literals, true},
+                                     {"choose_layouts", choose_layouts, true},
                                      {"gather_boxings", gather_boxings}};
-  static constexpr Pass kOfProcesses[] = {{"place_literals", place_literals},
-                                          {"choose_layouts", choose_layouts_of_processes},
+  static constexpr Pass kOfProcesses[] = {{"place_literals", place_literals, true},
+                                          {"choose_layouts", choose_layouts_of_processes, true},
                                           {"gather_boxings", gather_boxings}};
   return processes ? kOfProcesses : kPasses;
 }

@@ -1,6 +1,6 @@
 // Passes change graphs. Each does one thing, keeps what the graph computes to the last bit, and leaves a
-// graph that verifies. A pass is run on every region of a graph before it is run on the graph: it sees a node
-// with regions as one whose attributes are more than what the op says.
+// graph that verifies. Most are run on every region of a graph before they are run on the graph: such a pass
+// sees a node with regions as one whose attributes are more than what the op says.
 #pragma once
 
 #include <span>
@@ -12,6 +12,7 @@ namespace tw::passes {
 struct Pass {
   const char* name;
   void (*run)(ir::Graph& graph);
+  bool whole = false;  // it looks into regions itself, and is run on the graph alone
 };
 
 // Runs the passes in order and verifies the graph after each; an error of the verifier names the pass. The

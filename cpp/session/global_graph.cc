@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "comm/world.h"
+#include "ir/layouts.h"
 #include "passes/pass.h"
 
 namespace tw::session {
@@ -27,7 +28,9 @@ std::unordered_set<const ir::ValueImpl*> placed_values(const ir::Graph& graph) {
   for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
     for (const ir::Leaf& leaf : *leaves)
       if (leaf.value->layout) placed.insert(leaf.value.get());
+  const ir::LocalNodes locals(graph);
   for (const auto& node : graph.nodes) {
+    if (ir::is_take_part(*node->def) || locals.makes(*node)) continue;
     bool any = false;
     for (const ir::Value& input : node->inputs) any |= input && placed.contains(input.get());
     for (const ir::GraphRef& output : node->outputs) any |= output->layout != nullptr;

@@ -54,6 +54,9 @@ LogicalProgram::LogicalProgram(std::unique_ptr<ir::Graph> graph, LogicalLeaves l
       [&](int i) {
         return leaves_.variables[i] ? !leaves_.variables[i]->global : !whole_->variables[i].value->layout;
       });
+  for (const passes::PartOf& one : cut_.inputs)
+    TW_CHECK(one.index >= 0, kInternal, whole_->name, ": rank ", one.rank,
+             " is to have a part that is not known");
   input_parts_ = parts_of(whole_->inputs, cut_.inputs);
   variable_parts_ = parts_of(whole_->variables, cut_.variables);
   find_results();

@@ -20,9 +20,11 @@ void add_ranks(const std::string& layout, std::set<int64_t>* ranks) {
   ranks->insert(placement->ranks.begin(), placement->ranks.end());
 }
 
-void check_process(const ProcessGraph& process, std::map<int64_t, Meeting>* meetings) {
-  int64_t before = -1;
-  for (const auto& node : process.graph->nodes) {
+// Regions stand where their nodes do: whatever they decide, all processes decide it alike.
+void check_graph(const ProcessGraph& process, const ir::Graph& graph, int64_t& before,
+                 std::map<int64_t, Meeting>* meetings) {
+  for (const auto& node : graph.nodes) {
+    for (const auto& region : node->regions) check_graph(process, *region, before, meetings);
     if (!ir::is_boxing_part(*node->def)) continue;
     const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node->attrs.get());
     TW_CHECK(a.order > before, kInternal, "ranks ", process.ranks, " come to boxing ", a.order,
@@ -46,7 +48,10 @@ void check_process(const ProcessGraph& process, std::map<int64_t, Meeting>* meet
 
 void check_meetings(std::span<const ProcessGraph> graphs) {
   std::map<int64_t, Meeting> meetings;
-  for (const ProcessGraph& process : graphs) check_process(process, &meetings);
+  for (const ProcessGraph& process : graphs) {
+    int64_t before = -1;
+    check_graph(process, *process.graph, before, &meetings);
+  }
   for (const auto& [order, meeting] : meetings)
     TW_CHECK(meeting.come == meeting.wanted, kInternal, "boxing ", order, ", ", meeting.what, ", is on ",
              meeting.come.size(), " ranks, but ", meeting.wanted.size(), " take part");

@@ -2,25 +2,64 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "ir/attr_text.h"
+#include "ir/control.h"
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
+#include "ops/boxing/local_parts.h"
 #include "passes/partition/gather_steps.h"
 
 namespace tw::passes {
 
 namespace {
 
+// The numbers of all boxings, those in regions too, in the order in which the graph comes to them.
+using BoxingOrder = std::unordered_map<const ir::Node*, int64_t>;
+
+void number_boxings(const ir::Graph& graph, BoxingOrder* order) {
+  for (const auto& node : graph.nodes) {
+    if (ir::is_boxing(*node->def)) order->emplace(node.get(), static_cast<int64_t>(order->size()));
+    for (const auto& region : node->regions) number_boxings(*region, order);
+  }
+}
+
 class Cutter {
  public:
-  Cutter(ir::Graph& whole, std::vector<int64_t> ranks) : whole_(whole), count_(whole.number()) {
+  Cutter(ir::Graph& whole, std::vector<int64_t> ranks, const BoxingOrder& order)
+      : whole_(whole), count_(whole.number()), order_(order), locals_(whole) {
     result_.ranks = std::move(ranks);
     result_.graph = std::make_unique<ir::Graph>();
     values_.assign(result_.ranks.size(), std::vector<ir::Value>(count_));
   }
 
   ProcessGraph run() {
+    begin();
+    nodes();
+    for (size_t i = 0; i < whole_.outputs.size(); i++) output(i);
+    for (const ir::Assignment& one : whole_.assignments) assign(one);
+    gather_steps(part(), places_);
+    return std::move(result_);
+  }
+
+  // Of a region. What decides whether a loop goes on is one value for all.
+  std::unique_ptr<ir::Graph> run_region(bool goes_on) {
+    begin();
+    nodes();
+    for (size_t i = 0; i < whole_.outputs.size(); i++) {
+      if (goes_on && i == 0)
+        part().outputs.push_back(any_part(whole_.outputs[0]));
+      else
+        output(i);
+    }
+    return std::move(result_.graph);
+  }
+
+ private:
+  ir::Graph& part() { return *result_.graph; }
+
+  void begin() {
     ir::Graph& graph = part();
     graph.name = whole_.name;
     graph.numbers = whole_.numbers;
@@ -29,28 +68,37 @@ class Cutter {
     leaves(whole_.inputs, graph.inputs, &result_.inputs);
     leaves(whole_.variables, graph.variables, &result_.variables);
     leaves(whole_.constants, graph.constants, &result_.constants);
+  }
+
+  void nodes() {
     for (auto& node : whole_.nodes) {
-      graph.place = {node->module, node->origin};
+      part().place = {node->module, node->origin};
       if (ir::is_boxing(*node->def))
         box(*node);
+      else if (ir::is_take_part(*node->def))
+        take_part(*node);
+      else if (ir::is_join_parts(*node->def))
+        join_parts(*node);
+      else if (!node->regions.empty())
+        control(*node);
+      else if (locals_.makes(*node))
+        copy_local(*node);
       else
         for_each_part(placed(*node), [&](size_t r) { copy(*node, r); });
     }
-    graph.place = {};
-    for (size_t i = 0; i < whole_.outputs.size(); i++) {
-      const ir::GraphValue& value = ir::graph_value(whole_.outputs[i]);
-      for_each_part(value, [&](size_t r) {
-        graph.outputs.push_back(of(value, r));
-        result_.outputs.push_back(part_of(value, static_cast<int>(i), r));
-      });
-    }
-    for (const ir::Assignment& one : whole_.assignments) assign(one);
-    gather_steps(graph, places_);
-    return std::move(result_);
+    part().place = {};
   }
 
- private:
-  ir::Graph& part() { return *result_.graph; }
+  // What another process alone can make is left out.
+  void output(size_t i) {
+    const ir::GraphValue& value = ir::graph_value(whole_.outputs[i]);
+    for_each_part(value, [&](size_t r) {
+      if (!of(value, r)) return;
+      part().outputs.push_back(of(value, r));
+      result_.outputs.push_back(part_of(value, static_cast<int>(i), r));
+    });
+  }
+
   ir::Value& of(const ir::GraphValue& value, size_t r) { return values_[r][value.id]; }
   PartOf part_of(const ir::GraphValue& value, int index, size_t r) const {
     return {index, value.layout ? result_.ranks[r] : -1};
@@ -107,17 +155,17 @@ class Cutter {
   }
 
   void copy(const ir::Node& node, size_t r) {
-    TW_CHECK(
-        node.regions.empty(), kNotImplemented, node.def->name(),
-        ": control flow beside global tensors cannot be cut into graphs of processes; do it outside of the "
-        "traced function");
     ir::AttrBox attrs(node.def->attr_type, node.attrs.get());
     localize(node, r, attrs.get());
     ir::Values inputs;
     for (const ir::Value& input : node.inputs)
       inputs.push_back(input ? of(ir::graph_value(input), r) : ir::Value());
+    append(node, inputs, attrs.get(), r);
+  }
+
+  void append(const ir::Node& node, const ir::Values& inputs, const void* attrs, size_t r) {
     ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()},
-                                   {node.starts.begin(), node.starts.size()}, attrs.get());
+                                   {node.starts.begin(), node.starts.size()}, attrs);
     places_.push_back({r, false});
     made.lifted = node.lifted;
     for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -126,6 +174,95 @@ class Cutter {
                made.outputs[i]->sizes, " by inference, but ", sizes, " by its layout");
       define(*node.outputs[i], r, made.outputs[i]);
     }
+  }
+
+  // --- parts as local values ---
+
+  // A whole value, as any rank of this process has it; null where none does.
+  ir::Value any_part(const ir::Value& value) {
+    for (size_t r = 0; r < result_.ranks.size(); r++)
+      if (ir::Value& part = of(ir::graph_value(value), r)) return part;
+    return nullptr;
+  }
+
+  void take_part(const ir::Node& node) {
+    const auto& a = *static_cast<const ops::TakePartAttrs*>(node.attrs.get());
+    const auto at = std::ranges::find(result_.ranks, a.rank);
+    if (at == result_.ranks.end()) return;
+    const ir::Value part =
+        of(ir::graph_value(node.inputs[0]), static_cast<size_t>(at - result_.ranks.begin()));
+    define(*node.outputs[0], 0, part);
+  }
+
+  // Of other processes the parts are not known, nor what they are made of: an input stands for each.
+  void join_parts(const ir::Node& node) {
+    const auto& a = *static_cast<const ops::JoinPartsAttrs*>(node.attrs.get());
+    const ir::GraphValue& whole = *node.outputs[0];
+    for_each_part(whole, [&](size_t r) {
+      const auto at = std::ranges::find(a.ranks, result_.ranks[r]);
+      ir::Value part;
+      if (at != a.ranks.end()) part = any_part(node.inputs[static_cast<size_t>(at - a.ranks.begin())]);
+      if (!part) {
+        ir::GraphRef unknown = ir::make_graph_value(whole.dtype, box_of(whole, r).sizes);
+        this->part().inputs.push_back({cat("part@", result_.ranks[r]), unknown});
+        result_.inputs.push_back({-1, result_.ranks[r]});
+        part = unknown;
+      }
+      define(whole, r, part);
+    });
+  }
+
+  // A node on parts: once, where they are known.
+  void copy_local(const ir::Node& node) {
+    ir::Values inputs;
+    for (const ir::Value& input : node.inputs) {
+      inputs.push_back(input ? any_part(input) : ir::Value());
+      if (input && !inputs.back()) return;
+    }
+    append(node, inputs, node.attrs.get(), 0);
+  }
+
+  // --- control flow ---
+
+  static bool has_boxings(const ir::Node& node) {
+    for (const auto& region : node.regions)
+      for (const auto& inside : region->nodes)
+        if (ir::is_boxing_part(*inside->def) || has_boxings(*inside)) return true;
+    return false;
+  }
+
+  // Once for all ranks of the process: what goes in and comes out are the parts of them all.
+  void control(const ir::Node& node) {
+    const bool loop = ir::control_kind(*node.def) == ir::ControlKind::kLoop;
+    const size_t deciding = loop ? 2 : 1;
+    ir::Values inputs;
+    SmallVector<int, 8> starts;
+    for (size_t i = 0; i < deciding; i++) {
+      starts.push_back(static_cast<int>(i));
+      inputs.push_back(node.inputs[i] ? any_part(node.inputs[i]) : ir::Value());
+      if (node.inputs[i] && !inputs.back()) return;  // of other processes
+    }
+    for (size_t list = deciding; list + 1 < node.starts.size(); list++) {
+      starts.push_back(static_cast<int>(inputs.size()));
+      for (int i = node.starts[list]; i < node.starts[list + 1]; i++)
+        for_each_part(ir::graph_value(node.inputs[i]),
+                      [&](size_t r) { inputs.push_back(of(ir::graph_value(node.inputs[i]), r)); });
+    }
+    starts.push_back(static_cast<int>(inputs.size()));
+    for (const ir::Value& input : inputs) {
+      const bool absent = &input < inputs.begin() + deciding;
+      if (!absent && !input) return;
+    }
+    std::vector<std::unique_ptr<ir::Graph>> regions;
+    for (const auto& region : node.regions)
+      regions.push_back(Cutter(*region, result_.ranks, order_).run_region(loop && node.inputs[0]));
+    ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()}, {starts.data(), starts.size()},
+                                   node.attrs.get(), std::move(regions));
+    places_.push_back({0, has_boxings(made)});
+    made.region_draw = node.region_draw;
+    size_t next = 0;
+    for (const ir::GraphRef& output : node.outputs)
+      for_each_part(*output, [&](size_t r) { define(*output, r, made.outputs[next++]); });
   }
 
   void localize(const ir::Node& node, size_t r, void* attrs) const {
@@ -151,12 +288,11 @@ class Cutter {
     }
   }
 
-  // Those that do nothing here still count: all processes count alike.
   void box(const ir::Node& node) {
     const ir::GraphValue &from = ir::graph_value(node.inputs[0]), &to = *node.outputs[0];
     TW_CHECK(from.layout && to.layout, kInternal, "boxing: its input and its output need layouts");
     ops::BoxingPartAttrs attrs{
-        sbp::name_of(*from.layout), sbp::name_of(*to.layout), to.sizes, to.dtype, {}, boxings_++};
+        sbp::name_of(*from.layout), sbp::name_of(*to.layout), to.sizes, to.dtype, {}, order_.at(&node)};
     attrs.ranks.append(result_.ranks.begin(), result_.ranks.end());
     ir::Values inputs;
     for_each_position(from, [&](size_t r) { inputs.push_back(of(from, r)); });
@@ -188,16 +324,31 @@ class Cutter {
   ir::Graph& whole_;
   int count_;
   std::vector<std::vector<ir::Value>> values_;  // the parts, by rank and the number of the whole; null: none
-  int64_t boxings_ = 0;
-  std::vector<NodePlace> places_;  // of the nodes of the part
+  std::vector<NodePlace> places_;               // of the nodes of the part
+  const BoxingOrder& order_;
+  ir::LocalNodes locals_;
   ProcessGraph result_;
 };
 
 }  // namespace
 
 ProcessGraph graph_of_process(ir::Graph& graph, std::vector<int64_t> ranks) {
-  return Cutter(graph, std::move(ranks)).run();
+  BoxingOrder order;
+  number_boxings(graph, &order);
+  return Cutter(graph, std::move(ranks), order).run();
 }
+
+namespace {
+
+template <class Add>
+void add_nodes(const ir::Graph& graph, const Add& add) {
+  for (const auto& node : graph.nodes) {
+    for (const ir::GraphRef& output : node->outputs) add(*output);
+    for (const auto& region : node->regions) add_nodes(*region, add);
+  }
+}
+
+}  // namespace
 
 std::vector<int64_t> ranks_of(const ir::Graph& graph) {
   std::set<int64_t> ranks;
@@ -207,8 +358,7 @@ std::vector<int64_t> ranks_of(const ir::Graph& graph) {
   };
   for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
     for (const ir::Leaf& leaf : *leaves) add(*leaf.value);
-  for (const auto& node : graph.nodes)
-    for (const ir::GraphRef& output : node->outputs) add(*output);
+  add_nodes(graph, add);
   return {ranks.begin(), ranks.end()};
 }
 

@@ -18,6 +18,10 @@
 //   %4, %5 = boxing_part([%2, %3], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32,
 //                        ranks=[0, 1], order=0) : float32[], float32[]
 //   return %4, %5
+//
+// Control flow is one node in each process, whose regions are cut as the graph is: its operands and results
+// are the parts of all ranks of the process, and one of them says for all what is decided. take_part and
+// join_parts are gone: the parts are what they are, and what is made of those of other processes is left out.
 #pragma once
 
 #include <memory>
@@ -43,7 +47,7 @@ struct ProcessGraph {
 };
 
 // `graph` verifies, and all its layouts are decided; its values get their numbers. Throws kNotImplemented
-// where a number that is given in every run says how large a part is, and for control flow on global values.
+// where a number that is given in every run says how large a part is.
 ProcessGraph graph_of_process(ir::Graph& graph, std::vector<int64_t> ranks);
 // The ranks of all placements, ascending.
 std::vector<int64_t> ranks_of(const ir::Graph& graph);

@@ -17,7 +17,13 @@
 //
 // A node runs where its inputs lie, and what it is said to give; one without either, where it is read. Leaves
 // without a layout are known to all devices of the placement that reads them. What has to do with no global
-// value stays local. Nothing that leaves the graph is pending, unless it is a variable that is.
+// value stays local. Nothing that leaves the graph is pending, unless it is a variable that is, or boxed to
+// be.
+//
+// Control flow is chosen for together with what it holds (flat.h). What decides is known to all devices.
+// Values go into regions, and come out, in one layout; what a loop carries begins in the layout in which it
+// goes round. How it is best begun is found by a search that lets it come round in any layout; then the
+// problem is solved with that. Costs in loops count as often as these run.
 #include "passes/sbp/layouts.h"
 
 #include "passes/sbp/problem.h"
@@ -41,32 +47,52 @@ class Writer {
   void run() {
     for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
       for (const ir::Leaf& leaf : *leaves) available_[leaf.value->id] = {leaf.value};
-    std::vector<std::unique_ptr<ir::Node>> old = std::move(graph_.nodes);
-    graph_.nodes.clear();
-    size_t next = 0;
-    for (auto& node : old) {
-      if (next < stated_.nodes.size() && stated_.nodes[next] == node.get()) lay_out(*node, next++);
-      graph_.nodes.push_back(std::move(node));
-    }
+    write(graph_);
     for (size_t i = 0; i < stated_.uses.size(); i++)
-      *stated_.uses[i] = taken(*stated_.uses[i], demand_of(problem_.uses[i]));
+      *stated_.uses[i] = taken(graph_, *stated_.uses[i], demand_of(problem_.uses[i]));
   }
 
  private:
-  void lay_out(ir::Node& node, size_t number) {
+  void write(ir::Graph& graph) {
+    std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes);
+    graph.nodes.clear();
+    for (auto& node : old) {
+      if (!node->regions.empty())
+        write_control(*node);
+      else if (is_next(*node))
+        lay_out(next_++);
+      graph.nodes.push_back(std::move(node));
+    }
+  }
+  bool is_next(const ir::Node& node) const {
+    return next_ < stated_.nodes.size() && stated_.nodes[next_].node == &node;
+  }
+
+  // What enters its regions is boxed around it, what leaves them inside.
+  void write_control(ir::Node& node) {
+    while (is_next(node) && stated_.nodes[next_].kind != FlatKind::kExit) lay_out(next_++);
+    for (auto& region : node.regions) write(*region);
+    while (is_next(node)) lay_out(next_++);
+  }
+
+  void lay_out(size_t number) {
+    const FlatNode& flat = stated_.nodes[number];
     const SearchNode& searched = problem_.nodes[number];
     const Candidate& candidate = searched.candidates[choices_.candidates[number]];
-    ir::PlaceOf place(graph_, node);
-    for (size_t i = 0; i < node.inputs.size(); i++)
-      if (node.inputs[i]) node.inputs[i] = taken(node.inputs[i], demand_of(searched, candidate, i));
-    for (size_t o = 0; o < node.outputs.size(); o++) {
-      node.outputs[o]->layout = sbp::LayoutRef(candidate.layouts[node.inputs.size() + o]);
-      available_[node.outputs[o]->id] = {node.outputs[o]};
+    for (size_t i = 0; i < flat.inputs.size(); i++) {
+      if (!flat.inputs[i] || searched.inputs[i] < 0) continue;
+      ir::PlaceOf place(*flat.graphs[i], *flat.node);
+      *flat.inputs[i] = taken(*flat.graphs[i], *flat.inputs[i], demand_of(searched, candidate, i));
+    }
+    if (searched.outputs.size() != flat.outputs.size()) return;  // local values
+    for (size_t o = 0; o < flat.outputs.size(); o++) {
+      flat.outputs[o]->layout = sbp::LayoutRef(candidate.layouts[flat.inputs.size() + o]);
+      available_[flat.outputs[o]->id] = {ir::GraphRef(flat.outputs[o])};
     }
   }
 
   // The value as it is demanded; boxed where it is not available so.
-  ir::Value taken(const ir::Value& value, const Demand& demand) {
+  ir::Value taken(ir::Graph& graph, const ir::Value& value, const Demand& demand) {
     const int id = ir::graph_value(value).id;
     std::vector<ir::GraphRef>& all = available_[id];
     std::vector<const sbp::Layout*> layouts;
@@ -75,7 +101,7 @@ class Writer {
     ir::Value from = all[source.from];
     if (!source.made) return from;
     static const ir::OpDef& boxing = ir::registry().get("boxing");
-    ir::Node& node = graph_.append(boxing, {&from, 1}, {}, boxing.defaults());
+    ir::Node& node = graph.append(boxing, {&from, 1}, {}, boxing.defaults());
     node.outputs[0]->layout = sbp::LayoutRef(source.made);
     all.push_back(node.outputs[0]);
     return node.outputs[0];
@@ -87,6 +113,7 @@ class Writer {
   const Choices& choices_;
   std::vector<std::vector<ir::GraphRef>> available_;  // by the ids that values had at first
   BoxingTimes times_;
+  size_t next_ = 0;  // of the problem's nodes
 };
 
 }  // namespace
@@ -94,6 +121,11 @@ class Writer {
 bool choose_layouts(ir::Graph& graph, const machine::Machine& machine) {
   GraphProblem stated = problem_of(graph, machine);
   Choices choices = search(stated.problem);
+  if (stated.carries) {
+    stated = problem_of(graph, machine, carried_by(stated, choices));
+    choices = search(stated.problem);
+    choices.exact = false;
+  }
   Writer(graph, stated, choices).run();
   return choices.exact;
 }

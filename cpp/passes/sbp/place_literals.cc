@@ -26,10 +26,13 @@ namespace {
 
 using ir::Node;
 using ir::Value;
+using PlaceId = const void*;  // a placement, or the process for nodes on parts
+
+constexpr char kProcess = 0;
 
 class Placer {
  public:
-  explicit Placer(ir::Graph& graph) : graph_(graph) {}
+  explicit Placer(ir::Graph& graph) : graph_(graph), locals_(graph) {}
 
   void run() {
     for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
@@ -45,26 +48,35 @@ class Placer {
 
  private:
   void place(Node& node) {
+    if (locals_.reads_whole(node)) return place_local(node);
     const bool boxing = ir::is_boxing(*node.def);
-    const sbp::Placement* placement = nullptr;
+    PlaceId placement = nullptr;
     for (const ir::GraphRef& output : node.outputs)
       if (output->layout) placement = output->layout->placement.get();
     for (const Value& input : node.inputs)
       if (auto at = placed_.find(input.get()); !placement && input && at != placed_.end())
         placement = at->second;
     if (!placement) return;
+    if (ir::is_take_part(*node.def)) placement = &kProcess;
     for (const ir::GraphRef& output : node.outputs) placed_[output.get()] = placement;
     for (Value& input : node.inputs)
       if (input && !(boxing && placed_.contains(input.get()))) input = on(input, placement);
   }
 
+  void place_local(Node& node) {
+    for (Value& input : node.inputs)
+      if (input && !placed_.contains(input.get())) input = on(input, &kProcess);
+    for (const ir::GraphRef& output : node.outputs)
+      placed_[output.get()] = output->layout ? PlaceId(output->layout->placement.get()) : &kProcess;
+  }
+
   // The value as it is read on a placement.
-  Value on(const Value& value, const sbp::Placement* placement) {
+  Value on(const Value& value, PlaceId placement) {
     if (placed_.contains(value.get())) return value;
     Node* node = ir::graph_value(value).node;
     if (!node || node->def->random_key_offset >= 0 || !node->regions.empty()) return value;
     auto [at, first] = read_on_.try_emplace(value.get(), placement);
-    const sbp::Placement*& keeper = at->second;
+    PlaceId& keeper = at->second;
     // What is made of others' nodes is nobody's: a copy stands behind those of its inputs.
     if (first)
       for (const Value& input : node->inputs)
@@ -72,7 +84,7 @@ class Placer {
     return keeper == placement ? value : copy(*node, ir::graph_value(value).output, placement);
   }
 
-  Value copy(const Node& node, int output, const sbp::Placement* placement) {
+  Value copy(const Node& node, int output, PlaceId placement) {
     std::unordered_map<const Node*, Node*>& copies = copies_[placement];
     Node*& known = copies[&node];
     if (!known) {
@@ -89,9 +101,10 @@ class Placer {
   }
 
   ir::Graph& graph_;
-  std::unordered_map<const ir::ValueImpl*, const sbp::Placement*> placed_;   // what is made of global values
-  std::unordered_map<const ir::ValueImpl*, const sbp::Placement*> read_on_;  // who keeps other values
-  std::unordered_map<const sbp::Placement*, std::unordered_map<const Node*, Node*>> copies_;
+  ir::LocalNodes locals_;
+  std::unordered_map<const ir::ValueImpl*, PlaceId> placed_;   // what is made of global values
+  std::unordered_map<const ir::ValueImpl*, PlaceId> read_on_;  // who keeps other values
+  std::unordered_map<PlaceId, std::unordered_map<const Node*, Node*>> copies_;
 };
 
 }  // namespace

@@ -2,110 +2,44 @@
 
 #include <algorithm>
 
-#include "ir/layouts.h"
+#include "ops/boxing/local_parts.h"
+#include "passes/sbp/boundary.h"
 #include "passes/sbp/candidates.h"
+#include "passes/sbp/placements.h"
 
 namespace tw::passes {
 
 namespace {
 
-using Layouts = std::vector<const sbp::Layout*>;
-
 class Stater {
  public:
-  Stater(ir::Graph& graph, const machine::Machine& machine) : graph_(graph), maker_(machine) {
-    auto count = static_cast<size_t>(graph.number());
-    placements_.resize(count);
+  Stater(ir::Graph& graph, const machine::Machine& machine, const CarriedLayouts& carried)
+      : graph_(graph), maker_(machine), carried_(carried) {
+    size_t count = 0;
+    nodes_ = flatten(graph, &count);
+    placements_ = find_placements(graph, nodes_, count);
     given_.resize(count);
     candidates_.resize(count);
     result_.numbers.assign(count, -1);
   }
 
   GraphProblem run() {
-    if (find_placements()) state_problem();
+    const bool any = std::ranges::any_of(placements_, [](const auto& one) { return one != nullptr; });
+    if (any) state_problem();
     return std::move(result_);
   }
 
  private:
   static size_t id_of(const ir::Value& value) { return ir::graph_value(value).id; }
-
-  // --- placements ---
-
-  bool find_placements() {
-    bool any = false;
-    for_each_leaf([&](const ir::Leaf& leaf) { any |= note(*leaf.value); });
-    for (auto& node : graph_.nodes)
-      for (const ir::GraphRef& output : node->outputs) any |= note(*output);
-    if (!any) return false;
-    for (auto& node : graph_.nodes) {
-      if (ir::is_boxing(*node->def)) {
-        TW_CHECK(given_[node->outputs[0]->id], kInternal, "boxing: its output has no layout");
-        continue;
-      }
-      const sbp::PlacementRef placement = placement_of(*node);
-      if (placement)
-        for (const ir::GraphRef& output : node->outputs) set_placement(*output, placement);
-    }
-    // What nothing has been said of lies where it is read.
-    for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      const ir::Node& node = *graph_.nodes[i];
-      sbp::PlacementRef placement = placement_of(node);
-      if (!placement && ir::is_boxing(*node.def)) placement = placements_[node.outputs[0]->id];
-      if (!placement) continue;
-      for (const ir::Value& input : node.inputs)
-        if (input) set_placement(ir::graph_value(input), placement);
-      for (const ir::GraphRef& output : node.outputs) set_placement(*output, placement);
-    }
-    return true;
-  }
-
-  template <class Body>
-  void for_each_leaf(const Body& body) {
-    for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
-      for (const ir::Leaf& leaf : *leaves) body(leaf);
-  }
-
-  bool note(const ir::GraphValue& value) {
-    if (!value.layout) return false;
-    given_[value.id] = value.layout.get();
-    placements_[value.id] = value.layout->placement;
-    return true;
-  }
-
-  void set_placement(const ir::GraphValue& value, const sbp::PlacementRef& placement) {
-    if (!placements_[value.id]) placements_[value.id] = placement;
-  }
-
-  // Of what a node reads and gives, as far as it is known.
-  sbp::PlacementRef placement_of(const ir::Node& node) {
-    sbp::PlacementRef found;
-    for (const ir::GraphValue* tensor : ir::tensors_of(node)) {
-      if (!tensor || !placements_[tensor->id]) continue;
-      if (ir::is_boxing(*node.def) && tensor == node.outputs[0].get()) continue;
-      if (!found) found = placements_[tensor->id];
-      TW_CHECK(found == placements_[tensor->id], kPlacement, node.def->name(), ": its tensors lie on ",
-               *found, " and on ", *placements_[tensor->id], "; to_global brings one to the other");
-    }
-    return found;
-  }
-
-  // --- the problem ---
+  const sbp::PlacementRef& placement_of(const ir::Value& value) const { return placements_[id_of(value)]; }
 
   void state_problem() {
-    for_each_leaf([&](const ir::Leaf& leaf) {
-      const ir::GraphValue& value = *leaf.value;
-      if (!placements_[value.id]) return;
-      if (!given_[value.id]) given_[value.id] = broadcast_on(placements_[value.id]);
-      leaf.value->layout = sbp::LayoutRef(given_[value.id]);
-      add_value(value).given = given_[value.id];
-      candidates_[value.id] = {given_[value.id]};
-    });
-    for (auto& node : graph_.nodes)
-      if (!node->outputs.empty() ? static_cast<bool>(placements_[node->outputs[0]->id])
-                                 : static_cast<bool>(placement_of(*node)))
-        add_node(*node);
+    for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
+      for (const ir::Leaf& leaf : *leaves) add_leaf(*leaf.value);
+    for (FlatNode& flat : nodes_)
+      if (is_global(flat)) add_node(flat);
     for (ir::Value& output : graph_.outputs)
-      if (global_number(output) >= 0) add_use(output, nullptr);
+      if (global_number(output) >= 0) add_use(output, pending_by_word(ir::graph_value(output)));
     for (ir::Assignment& one : graph_.assignments) {
       const sbp::LayoutRef& wanted = graph_.variables[one.variable].value->layout;
       if (global_number(one.value) < 0 || !wanted) continue;
@@ -114,59 +48,143 @@ class Stater {
     }
   }
 
+  void add_leaf(ir::GraphValue& value) {
+    if (!placements_[value.id]) return;
+    given_[value.id] = value.layout ? value.layout.get() : broadcast_on(placements_[value.id]);
+    value.layout = sbp::LayoutRef(given_[value.id]);
+    add_value(value, 1).given = given_[value.id];
+    candidates_[value.id] = {given_[value.id]};
+  }
+
+  // Nodes without outputs, and those that give local values, run where what they read lies.
+  bool is_global(const FlatNode& flat) const {
+    if (!flat.outputs.empty() && flat.kind != FlatKind::kLocal)
+      return placements_[flat.outputs[0]->id] != nullptr;
+    for (const ir::GraphValue* output : flat.outputs)
+      if (output->layout) return true;
+    return std::ranges::any_of(flat.inputs,
+                               [&](const ir::Value* input) { return input && placement_of(*input); });
+  }
+
   void add_use(ir::Value& value, const sbp::Layout* wanted) {
     result_.problem.uses.push_back({global_number(value), wanted});
     result_.uses.push_back(&value);
   }
 
+  // Who boxes to a pending sum, and returns it, wants it so.
+  static const sbp::Layout* pending_by_word(const ir::GraphValue& value) {
+    return value.node && value.layout && value.layout->has_partial() ? value.layout.get() : nullptr;
+  }
+
   void check_placement(const ir::Assignment& one, const sbp::Layout& wanted) const {
-    const sbp::PlacementRef& placement = placements_[id_of(one.value)];
+    const sbp::PlacementRef& placement = placement_of(one.value);
     TW_CHECK(placement == wanted.placement, kPlacement, "variable \"", graph_.variables[one.variable].name,
              "\" lies on ", *wanted.placement, ", but is assigned what lies on ", *placement);
   }
 
-  static const sbp::Layout* broadcast_on(const sbp::PlacementRef& placement) {
-    return sbp::layout(placement, sbp::NdSbp(placement->shape.size())).get();
-  }
-
-  SearchValue& add_value(const ir::GraphValue& value) {
+  SearchValue& add_value(const ir::GraphValue& value, double times) {
     result_.numbers[value.id] = static_cast<int>(result_.problem.values.size());
-    result_.problem.values.push_back({value.sizes, size_of(value.dtype), nullptr});
+    result_.problem.values.push_back({value.sizes, size_of(value.dtype), nullptr, times});
     return result_.problem.values.back();
   }
 
   int global_number(const ir::Value& value) const { return result_.numbers[id_of(value)]; }
 
-  void add_node(ir::Node& node) {
+  void add_node(FlatNode& flat) {
     SearchNode made;
-    made.boxing = ir::is_boxing(*node.def);
+    made.boxing = flat.kind == FlatKind::kBoxing;
     std::vector<Layouts> layouts;
-    for (const ir::Value& input : node.inputs) {
-      made.inputs.push_back(input ? global_number(input) : -1);
-      layouts.push_back(input ? candidates_[id_of(input)] : Layouts());
+    for (const ir::Value* input : flat.inputs) {
+      made.inputs.push_back(input ? global_number(*input) : -1);
+      layouts.push_back(input ? candidates_[id_of(*input)] : Layouts());
     }
-    for (const ir::GraphRef& output : node.outputs) {
+    for (const ir::GraphValue* output : flat.outputs) {
+      if (flat.kind == FlatKind::kLocal && !output->layout) continue;
+      given_[output->id] = output->layout.get();
       layouts.push_back(given_[output->id] ? Layouts{given_[output->id]} : Layouts());
-      add_value(*output);
+      add_value(*output, flat.times);
       made.outputs.push_back(result_.numbers[output->id]);
     }
-    if (made.boxing)
-      made.candidates = {{{nullptr, given_[node.outputs[0]->id]}, 0}};
-    else
-      made.candidates = maker_.candidates_of(node, placement_of(node), layouts);
-    for (size_t o = 0; o < node.outputs.size(); o++) {
-      Layouts& possible = candidates_[node.outputs[o]->id];
+    made.candidates = candidates_of(flat, layouts);
+    if (made.outputs.size() == flat.outputs.size()) note_candidates(flat, made);
+    result_.nodes.push_back(std::move(flat));
+    result_.problem.nodes.push_back(std::move(made));
+  }
+
+  void note_candidates(const FlatNode& flat, const SearchNode& made) {
+    for (size_t o = 0; o < flat.outputs.size(); o++) {
+      Layouts& possible = candidates_[flat.outputs[o]->id];
       for (const Candidate& candidate : made.candidates) {
-        const sbp::Layout* layout = candidate.layouts[node.inputs.size() + o];
+        const sbp::Layout* layout = candidate.layouts[flat.inputs.size() + o];
         if (std::ranges::find(possible, layout) == possible.end()) possible.push_back(layout);
       }
     }
-    result_.nodes.push_back(&node);
-    result_.problem.nodes.push_back(std::move(made));
+  }
+
+  std::vector<Candidate> candidates_of(const FlatNode& flat, const std::vector<Layouts>& layouts) {
+    switch (flat.kind) {
+      case FlatKind::kBoxing:
+        return {{{nullptr, given_[flat.outputs[0]->id]}, 0}};
+      case FlatKind::kLocal:
+        return {local_candidate(flat)};
+      case FlatKind::kPredicate:
+        return {whole_inputs(flat)};
+      case FlatKind::kEnter:
+      case FlatKind::kExit:
+        return boundary_candidates(flat, layouts, carried_layout(flat), placement_at(flat));
+      default:
+        break;
+    }
+    std::vector<Candidate> found = maker_.candidates_of(*flat.node, node_placement(flat), layouts);
+    for (Candidate& candidate : found) candidate.seconds *= flat.times;
+    return found;
+  }
+
+  sbp::PlacementRef node_placement(const FlatNode& flat) const {
+    for (const ir::Value* input : flat.inputs)
+      if (input && placement_of(*input)) return placement_of(*input);
+    return placements_[flat.outputs.at(0)->id];
+  }
+  const sbp::PlacementRef& placement_at(const FlatNode& flat) const {
+    return placements_[flat.outputs[0]->id];
+  }
+
+  Candidate whole_inputs(const FlatNode& flat) const {
+    Candidate candidate;
+    for (const ir::Value* input : flat.inputs)
+      candidate.layouts.push_back(input && placement_of(*input) ? broadcast_on(placement_of(*input))
+                                                                : nullptr);
+    return candidate;
+  }
+
+  // Local nodes read whole; a part is taken of what lies as it says.
+  Candidate local_candidate(const FlatNode& flat) const {
+    Candidate candidate = whole_inputs(flat);
+    if (ir::is_take_part(*flat.node->def)) {
+      ir::TextLexer lexer(static_cast<const ops::TakePartAttrs*>(flat.node->attrs.get())->layout);
+      candidate.layouts[0] = ir::parse_layout(lexer).get();
+    }
+    for (const ir::GraphValue* output : flat.outputs)
+      if (output->layout) candidate.layouts.push_back(output->layout.get());
+    return candidate;
+  }
+
+  // Of a value that is carried: its layout, where that is known.
+  const sbp::Layout* carried_layout(const FlatNode& flat) {
+    if (flat.partner < 0) return nullptr;
+    result_.carries = true;
+    if (flat.kind == FlatKind::kExit) return exits_[&flat];
+    auto at = carried_.find(flat.outputs[0]);
+    const sbp::Layout* layout = at == carried_.end() ? nullptr : at->second;
+    exits_[&nodes_[flat.partner]] = layout;
+    return layout;
   }
 
   ir::Graph& graph_;
   CandidateMaker maker_;
+  const CarriedLayouts& carried_;
+  std::vector<FlatNode> nodes_;
+  std::unordered_map<const FlatNode*, const sbp::Layout*> exits_;  // of carried values
   // By the ids of values.
   std::vector<sbp::PlacementRef> placements_;
   Layouts given_;
@@ -176,11 +194,21 @@ class Stater {
 
 }  // namespace
 
-GraphProblem problem_of(ir::Graph& graph, const machine::Machine& machine) {
-  GraphProblem stated = Stater(graph, machine).run();
+GraphProblem problem_of(ir::Graph& graph, const machine::Machine& machine, const CarriedLayouts& carried) {
+  GraphProblem stated = Stater(graph, machine, carried).run();
   stated.problem.meeting_seconds = machine.meeting_seconds;
   stated.problem.meeting_seconds_per_byte = machine.meeting_seconds_per_byte;
   return stated;
+}
+
+CarriedLayouts carried_by(const GraphProblem& stated, const Choices& choices) {
+  CarriedLayouts carried;
+  for (size_t i = 0; i < stated.nodes.size(); i++) {
+    const FlatNode& flat = stated.nodes[i];
+    if (flat.kind != FlatKind::kEnter || flat.partner < 0) continue;
+    carried[flat.outputs[0]] = stated.problem.nodes[i].candidates[choices.candidates[i]].layouts.back();
+  }
+  return carried;
 }
 
 }  // namespace tw::passes

@@ -23,6 +23,7 @@ struct SearchValue {
   Dims sizes;
   int64_t element_bytes = 4;
   const sbp::Layout* given = nullptr;  // of a leaf
+  double times = 1;                    // how often it is boxed, where it is: in loops as often as they run
 };
 
 struct SearchNode {

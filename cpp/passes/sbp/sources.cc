@@ -52,6 +52,7 @@ Source source_of(const std::vector<const sbp::Layout*>& available, const Demand&
     bool made = !entry.same && demand.kind != DemandKind::kTurn;
     best = {static_cast<int>(i), made ? wanted : nullptr, entry.seconds};
   }
+  best.seconds *= value.times;
   return best;
 }
 

@@ -20,7 +20,7 @@ void bind_control(pb::module_& m) {
       .def("add_input",
            [](RegionRecorder& region, const Tensor& like, bool part, bool on_tape) {
              return region.add_input(like->dtype, Dims(like->sizes.begin() + part, like->sizes.end()),
-                                     on_tape);
+                                     on_tape, like->global ? layout_of(*like)->placement : nullptr);
            })
       .def("carry_history", &RegionRecorder::carry_history)
       .def("changed_grads", &RegionRecorder::changed_grads)

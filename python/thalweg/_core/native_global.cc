@@ -105,6 +105,10 @@ void bind_global(pb::module_& m) {
   m.def("layout_of",
         [](const Tensor& tensor, const char* op) { return LayoutHandle{layout_of(*global_of(tensor, op))}; });
   m.def("is_decided", [](const Tensor& tensor) { return !tensor->global || tensor->global->decided; });
+  m.def("outside_trace", [](const pb::function& function) {
+    eager::TracerPause pause;
+    return function();
+  });
   m.def("is_tracing", [] { return eager::modes().tracer != nullptr; });
   m.def("to_global",
         [](const Tensor& tensor, const LayoutHandle& to, const std::optional<LayoutHandle>& grad) {

@@ -107,7 +107,7 @@ def local_to_global(
     layout = layout_for(placement, sbp, ndim, op)
     grad = None if grad_sbp is None else layout_for(placement, grad_sbp, ndim, op)
     here = placement._core.addressable()
-    # While a program is traced, no process can ask another: a part that is the whole is taken to be.
+    # While a program is traced, no process asks another for what it need not: a part that is the whole is taken to be.
     traced = _native.is_tracing() and all(item._key[0] == "B" for item in sbp_tuple(sbp, op))
     if single and (len(here) == placement.device_count or (traced and len(here) == 1)):
         return _native.whole_to_global(parts[0], layout, grad)
@@ -122,7 +122,8 @@ def local_to_global(
         )
     if copy:
         parts = [part.clone() for part in parts]
-    shapes = _shapes(parts, here, placement, bool(check_meta))
+    # All processes trace alike, so they can ask each other then, too.
+    shapes = _native.outside_trace(lambda: _shapes(parts, here, placement, bool(check_meta)))
     sizes = whole_sizes(shapes, placement, sbp_tuple(sbp, op))
     for position, shape in enumerate(shapes):  # those of others too: all processes fail, or none
         wanted = layout.box(sizes, position)[1]
@@ -132,6 +133,10 @@ def local_to_global(
                 f"{placement.ranks.ravel()[position]} must have shape {wanted}, got {shape}"
             )
     if check_meta == "values":
+        if _native.is_tracing():
+            raise NotImplementedError(
+                f"{op}: check_meta='values' reads the parts, which a traced function cannot; check them outside of it"
+            )
         _check_values([part.detach() for part in parts], sizes, placement, layout)
     return _native.parts_to_global(parts, sizes, layout, grad)
 

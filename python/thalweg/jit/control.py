@@ -96,7 +96,7 @@ def _next_state(result: Any, state: Any) -> Any:
 def _record_while(cond_fn: Callable, body_fn: Callable, carried: Carried, most: int | None, pred: Tensor) -> Any:
     pred = predicate("while_loop", pred)
     while True:
-        tensors = carried.tensors()
+        tensors = carried.tensors([pred])
         try:
             with Recording("body") as region:
                 inputs, _ = carried.begin(region)
@@ -175,7 +175,7 @@ def _length_of(parts: list, length: int | None) -> int:
 
 def _record_scan(f: Callable, carried: Carried, parts_tree: Any, parts: list, count: int, reverse: bool) -> tuple:
     while True:
-        tensors = carried.tensors()
+        tensors = carried.tensors(parts)
         try:
             with Recording("body") as region:
                 inputs, slices = carried.begin(region, parts)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from thalweg import _registry
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.frontend import dtypes
+from thalweg.frontend.global_creation import beside, like
 from thalweg.jit.context import tracing
 from thalweg.jit.tree import flatten, key_of, unflatten
 
@@ -18,6 +20,7 @@ __all__ = [
     "Gradients",
     "Recording",
     "as_tensor",
+    "beside_any",
     "number_like",
     "predicate",
     "same_number",
@@ -101,7 +104,18 @@ class Gradients:
 
 
 def zeros_like_leaf(leaf: Tensor) -> Tensor:
-    return _registry.FUNCTIONS["full"](list(leaf.shape), 0, dtype=leaf.dtype)
+    with like(leaf):
+        return _registry.FUNCTIONS["full"](list(leaf.shape), 0, dtype=leaf.dtype)
+
+
+def beside_any(values: Any) -> AbstractContextManager:
+    """What is made from nothing within it goes with the first global tensor among nested values, if there is one."""
+    leaves: list = []
+    flatten(values, leaves)
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and _native.is_global(leaf):
+            return beside(leaf)
+    return nullcontext()
 
 
 def same_number(a: Any, b: Any) -> bool:
@@ -135,13 +149,15 @@ class Carried:
         self.histories: list[Tensor] = []  # tensors of the outside that the body writes with a gradient
         self.dtypes: dict[int, Any] = {}  # of places that hold a number in the beginning
 
-    def tensors(self) -> list[Tensor]:
-        """Outside the region, before the first iteration."""
+    def tensors(self, others: Sequence[Tensor] = ()) -> list[Tensor]:
+        """Outside the region, before the first iteration. Numbers become tensors beside a global one among the
+        carried tensors and `others`, where there is one."""
         self.gradients.prepare()
-        self.before = [
-            leaf if isinstance(leaf, Tensor) else as_tensor(leaf, self.dtypes.get(i))
-            for i, leaf in enumerate(self.leaves)
-        ]
+        with beside_any([*self.leaves, *others]):
+            self.before = [
+                leaf if isinstance(leaf, Tensor) else as_tensor(leaf, self.dtypes.get(i))
+                for i, leaf in enumerate(self.leaves)
+            ]
         return self.before
 
     def begin(self, region: Any, parts: Sequence[Tensor] = ()) -> tuple[list[Tensor], list[Tensor]]:

@@ -1,6 +1,7 @@
 #include "passes/partition/partition.h"
 
 #include "ir/graph_texts.h"
+#include "ir/layouts.h"
 #include "ir/verify.h"
 #include "ops/boxing/boxing_part.h"
 #include "passes/sbp/layouts.h"
@@ -189,4 +190,95 @@ TEST(a_meeting_is_never_dead) {
   for (ProcessGraph& part : parts) remove_dead_code(*part.graph);
   CHECK_EQ(parts[0].graph->nodes.size(), 4);
   check_meetings(parts);
+}
+
+constexpr const char* kLoop = R"ir(graph "loop" {
+  input %0 "x" : float32[5, 6] @cpu[0, 1] S(0)
+  %1 = sum(%0) : float32[] @cpu[0, 1] P(sum)
+  %2 = boxing(%1) : float32[] @cpu[0, 1] B
+  %3 = isfinite(%2) : bool[] @cpu[0, 1] B
+  %4, %5 = loop(%3, None, [%0], [], [%2], length=4) body {
+    input %0 "" : float32[5, 6] @cpu[0, 1] S(0)
+    input %1 "" : float32[] @cpu[0, 1] B
+    %2 = mul(%0, %1) : float32[5, 6] @cpu[0, 1] S(0)
+    %3 = sum(%2) : float32[] @cpu[0, 1] P(sum)
+    %4 = boxing(%3) : float32[] @cpu[0, 1] B
+    %5 = isfinite(%4) : bool[] @cpu[0, 1] B
+    return %5, %2, %2
+  } : float32[5, 6] @cpu[0, 1] S(0), float32[4, 5, 6] @cpu[0, 1] S(1)
+  return %4, %5
+}
+)ir";
+
+// One node for all ranks of the process, which goes on by what one of them knows.
+TEST(control_flow_holds_the_parts_of_all_ranks) {
+  CHECK_EQ(cut(kLoop, {0, 1}), R"ir(graph "loop" {
+  input %0 "x@0" : float32[3, 6]
+  input %1 "x@1" : float32[2, 6]
+  %2 = sum(%0) : float32[]
+  %3 = sum(%1) : float32[]
+  %4, %5 = boxing_part([%2, %3], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, ranks=[0, 1], order=0) : float32[], float32[]
+  %6 = isfinite(%4) : bool[]
+  %7 = isfinite(%5) : bool[]
+  %8, %9, %10, %11 = loop(%6, None, [%0, %1], [], [%4, %5], length=4) body {
+    input %0 "@0" : float32[3, 6]
+    input %1 "@1" : float32[2, 6]
+    input %2 "@0" : float32[]
+    input %3 "@1" : float32[]
+    %4 = mul(%0, %2) : float32[3, 6]
+    %5 = mul(%1, %3) : float32[2, 6]
+    %6 = sum(%4) : float32[]
+    %7 = sum(%5) : float32[]
+    %8, %9 = boxing_part([%6, %7], source="cpu[0, 1] P(sum)", target="cpu[0, 1] B", size=[], dtype=float32, ranks=[0, 1], order=1) : float32[], float32[]
+    %10 = isfinite(%8) : bool[]
+    %11 = isfinite(%9) : bool[]
+    return %10, %4, %5, %4, %5
+  } : float32[3, 6], float32[2, 6], float32[4, 3, 6], float32[4, 2, 6]
+  return %8, %9, %10, %11
+}
+)ir");
+  auto graph = parsed(kLoop);
+  CHECK_EQ(ranks_of(*graph), (std::vector<int64_t>{0, 1}));
+  check_meetings(all_of(*graph));
+}
+
+// A rank that comes to a boxing in a region alone.
+TEST(boxings_in_regions_meet_too) {
+  auto graph = parsed(kLoop);
+  auto all = all_of(*graph);
+  ir::Graph& body = *all[1].graph->nodes[3]->regions[0];
+  for (auto& node : body.nodes)
+    if (ir::is_boxing_part(*node->def)) static_cast<ops::BoxingPartAttrs*>(node->attrs.get())->order = 7;
+  CHECK_THROWS(Error, check_meetings(all), "boxing 1");
+}
+
+constexpr const char* kParts = R"ir(graph "parts" {
+  input %0 "x" : float32[5] @cpu[0, 1] S(0)
+  input %1 "y" : float32[3]
+  %2 = take_part(%0, layout="cpu[0, 1] S(0)", rank=0) : float32[3]
+  %3 = mul(%2, %1) : float32[3]
+  %4 = join_parts([%3], layout="cpu[0, 1] S(0)", ranks=[0], size=[5], dtype=float32) : float32[5] @cpu[0, 1] S(0)
+  %5 = exp(%4) : float32[5] @cpu[0, 1] S(0)
+  return %3, %5
+}
+)ir";
+
+// The graph of the process of rank 0, as it knows that of rank 1.
+TEST(parts_are_what_they_are) {
+  CHECK_EQ(cut(kParts, {0}), R"ir(graph "parts" {
+  input %0 "x@0" : float32[3]
+  input %1 "y" : float32[3]
+  %2 = mul(%0, %1) : float32[3]
+  %3 = exp(%2) : float32[3]
+  return %2, %3
+}
+)ir");
+  CHECK_EQ(cut(kParts, {1}), R"ir(graph "parts" {
+  input %0 "x@1" : float32[2]
+  input %1 "y" : float32[3]
+  input %2 "part@1" : float32[2]
+  %3 = exp(%2) : float32[2]
+  return %3
+}
+)ir");
 }

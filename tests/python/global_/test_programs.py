@@ -366,16 +366,9 @@ def test_graphs_of_global_tensors_are_not_saved(tmp_path):
 @pytest.mark.parametrize(
     "use, error, words",
     [
-        (lambda x: x.to_local(), NotImplementedError, "to_local: a traced function does not see the parts"),
         (lambda x: x + tw.ones(4), tw.PlacementError, "add: tensors on one placement are wanted"),
         (lambda x: x + tw.ones(4, placement=LINE, sbp=B), tw.PlacementError, "add: tensors on one placement"),
-        (lambda x: tw.local_to_global([tw.ones(2)] * 2, PAIR, S(0)), NotImplementedError, "cannot become the parts"),
         (lambda x: x.sum().item(), RuntimeError, "cannot read the value"),
-        (
-            lambda x: tw.cond(x.sum() > 0, lambda: x * 2, lambda: x),
-            NotImplementedError,
-            "beside global .* outside of the traced",
-        ),
         (lambda x: x.nonzero(), RuntimeError, "depends on data"),
     ],
 )

@@ -11,7 +11,7 @@ from thalweg._core._tensor import Tensor
 from thalweg.jit.context import bound, tracing
 from thalweg.jit.convert.branches import Containers, Nothing
 from thalweg.jit.convert.places import Place, Undefined
-from thalweg.jit.regions import Again, Carried, Gradients, Recording, as_tensor, predicate
+from thalweg.jit.regions import Again, Carried, Gradients, Recording, as_tensor, beside_any, predicate
 from thalweg.jit.tree import flatten, unflatten
 
 __all__ = ["Loop", "Range"]
@@ -86,7 +86,8 @@ class Loop:
         self._run_bounded(first, step)
 
     def run_range(self, bounds: Range, body: Callable, broken: Callable | None) -> None:
-        start = bounds.start if isinstance(bounds.start, Tensor) else as_tensor(bounds.start)
+        with beside_any([*self.before, bounds.stop, bounds.step]):
+            start = bounds.start if isinstance(bounds.start, Tensor) else as_tensor(bounds.start)
 
         def step(extra: list, _: list) -> tuple:
             body(extra[0])
@@ -143,7 +144,7 @@ class Loop:
             carried = Carried(self.kind, [*(self.before[i] for i in defined), *extra], names)
             carried.dtypes, carried.histories, carried.on_tape = self._dtypes, self._histories, self._on_tape
             carried.gradients = self._gradients
-            tensors = carried.tensors()
+            tensors = carried.tensors([pred, *slices])
             try:
                 with Recording("body") as region:
                     inputs, parts = carried.begin(region, slices)

@@ -1,0 +1,78 @@
+#include "passes/sbp/boundary.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tw::passes {
+
+namespace {
+
+// Sums of more layouts are begun in one that is not pending.
+constexpr size_t kFewLayouts = 16;
+
+void add(Layouts& list, const sbp::Layout* layout) {
+  if (std::ranges::find(list, layout) == list.end()) list.push_back(layout);
+}
+
+// With P(sum) on any of the axes where it is whole.
+void add_pending(Layouts& list) {
+  for (size_t i = 0; i < list.size() && list.size() <= kFewLayouts; i++)
+    for (size_t axis = 0; axis < list[i]->sbp.size(); axis++) {
+      if (list[i]->sbp[axis].kind != sbp::Kind::kBroadcast || list[i]->placement->shape[axis] < 2) continue;
+      sbp::NdSbp sbp = list[i]->sbp;
+      sbp[axis] = sbp::partial();
+      add(list, sbp::layout(list[i]->placement, sbp).get());
+    }
+}
+
+// That of parts along dim 0, from that of the whole (by = -1), or the other way round; null: there is none.
+const sbp::Layout* shifted(const sbp::Layout& layout, int by) {
+  sbp::NdSbp sbp = layout.sbp;
+  for (sbp::Sbp& one : sbp) {
+    if (one.kind != sbp::Kind::kSplit) continue;
+    if (one.dim + by < 0) return nullptr;
+    one.dim += by;
+  }
+  return sbp::layout(layout.placement, sbp).get();
+}
+
+bool fits(const sbp::Layout& layout, const Dims& sizes) {
+  try {
+    sbp::check_layout(layout, sizes, "");
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const sbp::Layout* broadcast_on(const sbp::PlacementRef& placement) {
+  return sbp::layout(placement, sbp::NdSbp(placement->shape.size())).get();
+}
+
+std::vector<Candidate> boundary_candidates(const FlatNode& flat, const std::vector<Layouts>& layouts,
+                                           const sbp::Layout* carried, const sbp::PlacementRef& placement) {
+  Layouts possible;
+  if (carried) {
+    possible = {carried};
+  } else {
+    for (size_t i = 0; i < flat.inputs.size(); i++)
+      for (const sbp::Layout* layout : layouts[i])
+        if (layout->placement == placement) add(possible, layout);
+    add(possible, broadcast_on(placement));
+    if (flat.partner >= 0 && is_float(flat.outputs[0]->dtype)) add_pending(possible);
+  }
+  std::vector<Candidate> candidates;
+  for (const sbp::Layout* layout : possible) {
+    const sbp::Layout* out = flat.shifted ? shifted(*layout, flat.kind == FlatKind::kEnter ? -1 : 1) : layout;
+    if (!out || !fits(*layout, (*flat.inputs[0])->sizes) || !fits(*out, flat.outputs[0]->sizes)) continue;
+    Candidate candidate;
+    candidate.layouts.assign(flat.inputs.size(), layout);
+    candidate.layouts.insert(candidate.layouts.end(), flat.outputs.size(), out);
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+}  // namespace tw::passes
