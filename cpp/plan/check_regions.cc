@@ -44,6 +44,8 @@ class LaunchCheck {
     bool loop = region_.kind == RegionKind::kLoop;
     TW_CHECK(region_.bodies.size() == (loop ? 1 : 2), kValue, "its region has ", region_.bodies.size(),
              " plans");
+    TW_CHECK(region_.meets == 0 || region_.meets == 1, kValue, "whether processes meet in it is ",
+             region_.meets);
     TW_CHECK(launch_.lifted.empty() && launch_.mutated.empty(), kValue,
              "control flow has no numbers of its own and writes no inputs");
     TW_CHECK(!launch_.inputs.empty() && !launch_.outputs.empty(), kValue,
