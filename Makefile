@@ -128,19 +128,21 @@ asan tsan: $(VENV)/stamp-build
 	  $(BIN)/ctest --test-dir build/$@ --output-on-failure -R '^($(FOLDERS))/'
 comma := ,
 
-# The Python tests (TESTS, ARGS) under address and undefined. The interpreter is the plain one with paths, not the
-# venv's, because the venv's editable thalweg would come first; the libraries lie in the venv, not beside thalweg.
+# The Python tests (TESTS, ARGS) under address and undefined. The interpreter is the one that the venv was made with,
+# and gets paths, because in the venv the editable thalweg comes first; the libraries lie in the venv, not beside thalweg.
 # Left out: what needs a program of another build, or a browser, which would load the sanitizers too, and gelu's error
 # bound, which holds with fused multiply-adds only, and these builds have none.
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+SANITIZED = THALWEG_SBP= THALWEG_NIGHTLY= LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(SITE)/scipy_openblas32/lib \
+	  PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+	  $(shell $(BIN)/python -c "import sys; print(sys._base_executable)")
 asan-python: $(VENV)/stamp-build
 	rm -rf build/asan-site
 	$(PIP_INSTALL) --no-build-isolation --no-deps --target build/asan-site \
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.define.THALWEG_SANITIZE=address,undefined .
-	THALWEG_SBP= THALWEG_NIGHTLY= LD_LIBRARY_PATH=$(CURDIR)/$(VENV)/lib:$(SITE)/scipy_openblas32/lib \
-	  PYTHONPATH=$(CURDIR)/build/asan-site:$(SITE) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	  $(PYTHON) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools \
+	$(SANITIZED) -c "import thalweg; assert 'asan-site' in thalweg.__file__, f'{thalweg.__file__} came first'"
+	$(SANITIZED) -m pytest $(TESTS) --ignore=tests/conformance --ignore=tests/tools \
 	  --ignore=tests/python/jit/test_run_graph.py --deselect=tests/ops/activation/test_gelu.py::test_error_bound_in_float32 \
 	  -k "not browser" $(ARGS)
 
