@@ -1,0 +1,87 @@
+// dropout and its gradient: the elements that the CPU keeps. Forward reads x and writes y and a byte an
+// element, backward reads g and that byte and writes the gradient. Floor: bytes over the bandwidth.
+#include "ops/random/dropout.h"
+
+#include <cmath>
+
+#include "cuda/common/dense.h"
+#include "cuda/common/philox.h"
+#include "cuda/common/pointwise.h"
+
+namespace tw::cuda {
+
+using device::KernelContext;
+using device::Operand;
+
+namespace {
+
+constexpr int kThreads = block_threads(256);
+
+// An element stays where its word is at least `threshold`; four by a thread.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    dropout_kernel(const stored_t<T>* in, stored_t<T>* out, uint8_t* kept, int64_t count, PhiloxKey key,
+                   uint32_t threshold, compute_t<T> scale, bool none) {
+  using C = compute_t<T>;
+  int64_t block = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x, first = 4 * block;
+  if (first >= count) return;
+  Words words = random_words(key, static_cast<uint64_t>(block));
+  TW_UNROLL
+  for (int j = 0; j < 4; j++) {
+    if (first + j >= count) break;
+    bool keep = !none && words.at[j] >= threshold;
+    kept[first + j] = keep;
+    out[first + j] = store<T>(keep ? load<T>(in[first + j]) * scale : C(0));
+  }
+}
+
+void forward_kernel(KernelContext& k) {
+  const auto& a = k.attrs<ops::DropoutAttrs>();
+  const Operand &out = k.out(0), &kept = k.out(1);
+  TW_CHECK(a.part.empty(), kNotImplemented, k.op, ": parts of larger tensors are not drawn on CUDA");
+  if (out.count() == 0) return;
+  double cut = std::nearbyint(a.p * 0x1p32);
+  bool none = cut >= 0x1p32;  // p is 1, or rounds to it
+  auto threshold = static_cast<uint32_t>(none ? 0 : static_cast<int64_t>(cut));
+  double scale = none ? 0 : 1 / (1 - a.p);
+  dispatch_float(out.dtype, k.op, [&]<class T>() {
+    // Elements are counted in row-major order, whatever the order in memory.
+    Dense<T> in(k.in(0), k.op);
+    DeviceScratch values(out.contiguous() ? 0 : static_cast<size_t>(out.count()) * sizeof(T));
+    DeviceScratch mask(kept.contiguous() ? 0 : static_cast<size_t>(out.count()));
+    void* to = out.contiguous() ? out.data : values.as<void>();
+    void* to_mask = kept.contiguous() ? kept.data : mask.as<void>();
+    constexpr int64_t kOfBlock = int64_t{kThreads} * 4;
+    launch(k.op, dropout_kernel<T>,
+           {static_cast<unsigned>((out.count() + kOfBlock - 1) / kOfBlock), kThreads},
+           reinterpret_cast<const stored_t<T>*>(in.data()), static_cast<stored_t<T>*>(to),
+           static_cast<uint8_t*>(to_mask), out.count(), a.key, threshold, static_cast<compute_t<T>>(scale),
+           none);
+    Dims strides = contiguous_strides(*out.sizes);
+    if (to != out.data) copy_cast(out, {to, out.sizes, &strides, out.dtype}, k.op);
+    if (to_mask != kept.data) copy_cast(kept, {to_mask, kept.sizes, &strides, kept.dtype}, k.op);
+  });
+}
+
+template <class C>
+struct KeepScaled {
+  C scale;
+  TW_DEVICE C operator()(C g, bool keep) const { return keep ? g * scale : C(0); }
+};
+
+void backward_kernel(KernelContext& k) {
+  double scale = k.attrs<ops::DropoutBackwardAttrs>().scale;
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    using C = compute_t<T>;
+    pointwise<T, bool, T>(k, KeepScaled<C>{static_cast<C>(scale)});
+  });
+}
+
+}  // namespace
+
+void kernels_dropout(device::KernelTable& table) {
+  table.add("dropout_of", forward_kernel);
+  table.add("dropout_backward", backward_kernel);
+}
+
+}  // namespace tw::cuda
