@@ -38,13 +38,22 @@ struct ReducePass {
   int64_t slices;
 };
 
+// What a reduction does may depend on the result, by its place in `out`: F of_result(int64_t element) const.
+template <class Out, class F>
+TW_DEVICE F of_result(const F& f, int64_t out) {
+  if constexpr (requires { f.of_result(out); })
+    return f.of_result(out / static_cast<int64_t>(sizeof(stored_t<Out>)));
+  else
+    return f;
+}
+
 template <class F, class Acc, class Out>
 TW_DEVICE void put_result(const F& f, const ReducePass& pass, int64_t output, int64_t slice, int64_t out,
                           Acc value) {
   if (pass.parts)
     static_cast<Acc*>(pass.parts)[slice * pass.shape.outputs + output] = value;
   else
-    *reinterpret_cast<stored_t<Out>*>(pass.out + out) = store<Out>(f.finish(value));
+    *reinterpret_cast<stored_t<Out>*>(pass.out + out) = store<Out>(of_result<Out>(f, out).finish(value));
 }
 
 // The elements [first, last) of a row by every kThreads-th thread; 16 bytes at a time where kPack > 1.
@@ -82,7 +91,8 @@ __global__ void __launch_bounds__(kReduceThreads) reduce_rows(F f, ReducePass pa
   int64_t first = pass.slices > 1 ? slice * kSlice : 0;
   int64_t last = pass.slices > 1 && first + kSlice < pass.shape.reduced ? first + kSlice : pass.shape.reduced;
   if (!there) last = first;
-  Acc total = fold_row<In, Acc, kPack>(f, pass.in + in, pass.shape, first, last, thread, kGroup);
+  F own = of_result<Out>(f, out);
+  Acc total = fold_row<In, Acc, kPack>(own, pass.in + in, pass.shape, first, last, thread, kGroup);
   auto combine = [&f](Acc a, Acc b) { return f.combine(a, b); };
   total = group_reduce<kGroup>(total, f.none(), combine);
   if (there && thread == 0) put_result<F, Acc, Out>(f, pass, output, slice, out, total);
@@ -103,10 +113,20 @@ __global__ void __launch_bounds__(kReduceThreads) reduce_columns(F f, ReducePass
   Acc totals[kPack];
   TW_UNROLL
   for (int j = 0; j < kPack; j++) totals[j] = f.none();
+  // Neighbours in the input need not be so among the results.
+  int64_t places[kPack];
+  TW_UNROLL
+  for (int j = 0; j < kPack; j++) {
+    int64_t unused = 0;
+    places[j] = out;
+    if constexpr (kPack > 1 && requires { f.of_result(out); })
+      if (there) pass.shape.output(column + j, &unused, &places[j]);
+  }
   for (int64_t r = first + warp_index(); r < last && there; r += kReduceWarps) {
     auto pack = load_pack<kPack>(reinterpret_cast<const stored_t<In>*>(pass.in + in + pass.shape.element(r)));
     TW_UNROLL
-    for (int j = 0; j < kPack; j++) totals[j] = f.combine(totals[j], f.map(load<In>(pack.at[j])));
+    for (int j = 0; j < kPack; j++)
+      totals[j] = f.combine(totals[j], of_result<Out>(f, places[j]).map(load<In>(pack.at[j])));
   }
   TW_UNROLL
   for (int j = 0; j < kPack; j++) parts[warp_index() * kColumns + j * kLanes + lane_index()] = totals[j];
@@ -129,6 +149,11 @@ struct CombineParts {
   TW_DEVICE Acc map(Acc part) const { return part; }
   TW_DEVICE Acc combine(Acc a, Acc b) const { return f.combine(a, b); }
   TW_DEVICE auto finish(Acc total) const { return f.finish(total); }
+  TW_DEVICE CombineParts of_result(int64_t at) const
+    requires requires(const F& any) { any.of_result(at); }
+  {
+    return {f.of_result(at)};
+  }
 };
 
 namespace detail {
