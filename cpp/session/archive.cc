@@ -3,9 +3,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "eager/global.h"
 #include "ir/graph_text.h"
 #include "ir/verify.h"
-#include "passes/partition/partition.h"
 #include "passes/pass.h"
 #include "passes/simplify/simplify.h"
 #include "session/json.h"
@@ -32,8 +32,18 @@ std::vector<std::string> strings(const Json& json, const char* what) {
   return result;
 }
 
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    if (list.size() > 1) list += ',';
+    append_json_string(list, text);
+  }
+  return list + "]";
+}
+
 // The whole memory that a variable stands for, as its value in the graph has it.
 Tensor memory_of(const Tensor& tensor, const ir::GraphValue& value) {
+  if (tensor->global) return eager::whole_here(*tensor);
   ir::Geometry geometry{value.sizes, contiguous_strides(value.sizes), 0};
   return eager::alias(*tensor, geometry);
 }
@@ -102,6 +112,11 @@ Archive read_archive(const std::string& path) {
   TW_CHECK(archive.result_names.size() == archive.graph->outputs.size(), kValue, "the graph has ",
            archive.graph->outputs.size(), " results, but ", archive.result_names.size(), " names for them");
   archive.numbers = Numbers::parse(needed(file, "numbers"));
+  if (const std::string* text = file.metadata_of("places"))
+    archive.places = strings(parse_json(*text), "places");
+  TW_CHECK(archive.places.empty() || archive.places.size() == archive.graph->outputs.size(), kValue,
+           "the graph has ", archive.graph->outputs.size(), " results, but ", archive.places.size(),
+           " places for them");
   if (const std::string* text = file.metadata_of("sizes"))
     archive.sizes = Sizes::parse(*text, *archive.graph);
   TW_CHECK(archive.numbers.graph.size() == archive.graph->numbers.size(), kValue, "the graph has ",
@@ -126,11 +141,11 @@ void finish_trace(eager::Tracer& tracer, const std::vector<Tensor>& results) {
       generators.empty() || (generators.size() == 1 && generators[0].get() == &eager::default_generator()),
       kValue, "the call draws from a generator of its own, which cannot be saved");
   TW_CHECK(
-      passes::ranks_of(tracer.graph()).empty(), kNotImplemented,
-      "save_graph: the call works on global tensors, whose graphs cannot be saved yet; save one of local "
-      "tensors, which to_local() of a module makes of it");
+      !tracer.parts_taken, kNotImplemented,
+      "save_graph: the call goes from a global tensor to its parts, which each process has its own of, or "
+      "back; leave that out of the function");
   std::vector<eager::GradChange> changes = tracer.restore_grads();
-  for (const Tensor& result : results) tracer.graph().outputs.push_back(tracer.value_of(*result));
+  for (const Tensor& result : results) tracer.graph().outputs.push_back(tracer.laid_out(*result));
   std::unordered_set<const eager::Storage*> captured;
   for (const Tensor& variable : tracer.variables()) captured.insert(variable->storage.get());
   for (const eager::GradChange& change : changes) {
@@ -192,15 +207,14 @@ void save_archive(const std::string& path, Archive& archive) {
     file.tensors.emplace_back(archive.graph->variables[i].name, archive.variables[i]);
   for (size_t i = 0; i < archive.constants.size(); i++)
     file.tensors.emplace_back(archive.graph->constants[i].name, archive.constants[i]);
-  std::string names = "[";
-  for (const std::string& name : archive.result_names) {
-    if (names.size() > 1) names += ',';
-    append_json_string(names, name);
-  }
-  file.metadata = {
-      {"format", kFormat},          {"version", kVersion},         {"graph", ir::print_graph(*archive.graph)},
-      {"results", archive.results}, {"result_names", names + "]"}, {"numbers", archive.numbers.json}};
+  file.metadata = {{"format", kFormat},
+                   {"version", kVersion},
+                   {"graph", ir::print_graph(*archive.graph)},
+                   {"results", archive.results},
+                   {"result_names", list_of(archive.result_names)},
+                   {"numbers", archive.numbers.json}};
   if (!archive.sizes.empty()) file.metadata.emplace_back("sizes", archive.sizes.json(*archive.graph));
+  if (!archive.places.empty()) file.metadata.emplace_back("places", list_of(archive.places));
   write_tensor_file(path, file);
 }
 

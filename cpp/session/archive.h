@@ -7,6 +7,7 @@
 //   result_names   JSON list of a name for each output of the graph
 //   numbers        JSON object, see Numbers
 //   sizes          JSON object, see Sizes; only where sizes of inputs may differ
+//   places         JSON list of where each output lies; only where one is a global tensor
 #pragma once
 
 #include <memory>
@@ -48,13 +49,15 @@ struct Archive {
   Sizes sizes;
   std::string results;
   std::vector<std::string> result_names;
+  std::vector<std::string> places;  // of the results, see archive_places.h; none where all are local
 };
 
 // Ends a trace that is to be saved: makes `results` the outputs of its graph. The tracer must not be current
 // any more. Throws kValue where the call leaves gradients behind that its next call would read.
 void finish_trace(eager::Tracer& tracer, const std::vector<eager::Tensor>& results);
 // Takes the traced graph, simplified or as it was recorded. Every tensor of the trace must be gone: throws
-// kValue where somebody keeps one. Variables and constants of equal names get unlike ones.
+// kValue where somebody keeps one. Variables and constants of equal names get unlike ones. Of global
+// variables it takes the wholes, for which all processes call it.
 Archive take_archive(eager::Tracer& tracer, bool simplified = true);
 // Makes the sizes of an archive vary, whose graph is a trace as it was recorded, at `values`: rules are
 // fitted to it and `others`. `checks` are traces too, whose results must have the shapes that the rules give;

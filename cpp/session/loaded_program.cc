@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "base/memory_order.h"
+#include "eager/global.h"
 #include "eager/result_order.h"
 #include "ir/graph_text.h"
+#include "session/archive_places.h"
 #include "session/formula.h"
 
 namespace tw::session {
@@ -16,9 +19,12 @@ constexpr size_t kKeptPrograms = 8;
 
 }  // namespace
 
-std::unique_ptr<LoadedProgram> LoadedProgram::load(const std::string& path) {
+std::unique_ptr<LoadedProgram> LoadedProgram::load(const std::string& path,
+                                                   const sbp::PlacementRef& placement) {
   Archive archive = load_archive(path);
   try {
+    if (placement) move_archive(archive, placement);
+    lay_out_tensors(archive);
     return std::make_unique<LoadedProgram>(path, std::move(archive));
   } catch (const Error& error) {
     ErrorKind kind = error.kind() == ErrorKind::kInternal ? ErrorKind::kValue : error.kind();
@@ -32,11 +38,11 @@ LoadedProgram::LoadedProgram(const std::string& path, Archive archive)
       sizes_(std::move(archive.sizes)),
       numbers_(std::move(archive.numbers)),
       results_(std::move(archive.results)),
-      result_names_(std::move(archive.result_names)) {
+      result_names_(std::move(archive.result_names)),
+      places_(std::move(archive.places)) {
   if (sizes_.empty()) {
-    programs_.push_back({{},
-                         std::make_unique<Program>(std::move(archive.graph), std::move(archive.variables),
-                                                   std::move(archive.constants))});
+    programs_.push_back(
+        {{}, planned(std::move(archive.graph), std::move(archive.variables), std::move(archive.constants))});
     return;
   }
   graph_ = std::move(archive.graph);
@@ -47,8 +53,19 @@ LoadedProgram::LoadedProgram(const std::string& path, Archive archive)
   bind(sizes_.values_of(saved, inputs_, ""));
 }
 
+std::unique_ptr<LogicalProgram> LoadedProgram::planned(std::unique_ptr<ir::Graph> graph,
+                                                       std::vector<Tensor> variables,
+                                                       std::vector<Tensor> constants) const {
+  LogicalLeaves leaves{std::move(variables), std::move(constants), {}, {}, {}, parse_places(places_)};
+  for (const ir::Leaf& input : graph->inputs) {
+    leaves.input_strides.push_back(contiguous_strides(input.value->sizes));
+    leaves.global_inputs.push_back(input.value->layout != nullptr);
+  }
+  return std::make_unique<LogicalProgram>(std::move(graph), std::move(leaves), CompileOptions{});
+}
+
 void LoadedProgram::bind(std::vector<int64_t> values) {
-  auto program = std::make_unique<Program>(bind_sizes(*graph_, sizes_, values), variables_, constants_);
+  auto program = planned(bind_sizes(*graph_, sizes_, values), variables_, constants_);
   programs_.insert(programs_.begin(), {std::move(values), std::move(program)});
   if (programs_.size() > kKeptPrograms) programs_.pop_back();
 }
@@ -64,10 +81,13 @@ void LoadedProgram::check_types(std::span<const Tensor> inputs) const {
       fits = got[dim] == wanted[dim] || !sizes_.name_of(number, static_cast<int>(dim)).empty();
     TW_CHECK(fits, kValue, path_, ": input \"", inputs_[i].name, "\" must be ",
              sizes_.type_text(inputs_, number), ", got ", ir::type_text(inputs[i]->dtype, got));
+    const sbp::LayoutRef& layout = inputs_[i].value->layout;
+    TW_CHECK(!layout == !inputs[i]->global, kPlacement, path_, ": input \"", inputs_[i].name, "\" must be ",
+             layout ? cat("global, as on ", *layout) : std::string("local"), ", got ", where_is(*inputs[i]));
   }
 }
 
-Program& LoadedProgram::program_for(std::span<const Tensor> inputs) {
+LogicalProgram& LoadedProgram::program_for(std::span<const Tensor> inputs) {
   if (sizes_.empty()) return program();
   std::vector<const Dims*> given;
   for (const Tensor& input : inputs) given.push_back(&input->sizes);
@@ -97,7 +117,7 @@ std::vector<Tensor> LoadedProgram::run(std::span<const Tensor> inputs,
   std::vector<Tensor> outputs = program_for(inputs).run(inputs, numbers_.of_graph(now));
   numbers_.values = std::move(updated);
   for (Tensor& output : outputs)
-    if (!output->contiguous) output = eager::row_major_copy(output);
+    if (!output->global && !output->contiguous) output = eager::row_major_copy(output);
   return outputs;
 }
 

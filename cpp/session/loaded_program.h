@@ -2,14 +2,16 @@
 #pragma once
 
 #include "session/archive.h"
-#include "session/program.h"
+#include "session/logical_program.h"
 
 namespace tw::session {
 
 class LoadedProgram {
  public:
   // Plans. Throws as load_archive does.
-  static std::unique_ptr<LoadedProgram> load(const std::string& path);
+  // Global tensors lie where they did when it was saved, or on the ranks of `placement`.
+  static std::unique_ptr<LoadedProgram> load(const std::string& path,
+                                             const sbp::PlacementRef& placement = nullptr);
   LoadedProgram(const std::string& path, Archive archive);
 
   // Runs once; returns the outputs of the graph, in row-major order. `numbers`, by name, stand in for the
@@ -19,7 +21,7 @@ class LoadedProgram {
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs,
                                  std::span<const std::pair<std::string, Scalar>> numbers);
 
-  Program& program() { return *programs_[0].program; }  // at the sizes of the last run
+  LogicalProgram& program() { return *programs_[0].program; }  // at the sizes of the last run
   // At the sizes that it was saved with.
   const std::vector<ir::Leaf>& inputs() const { return inputs_; }
   const std::vector<eager::Tensor>& variables() { return program().variables(); }
@@ -32,11 +34,14 @@ class LoadedProgram {
  private:
   struct Bound {
     std::vector<int64_t> values;
-    std::unique_ptr<Program> program;
+    std::unique_ptr<LogicalProgram> program;
   };
   void check_types(std::span<const eager::Tensor> inputs) const;
-  Program& program_for(std::span<const eager::Tensor> inputs);
+  LogicalProgram& program_for(std::span<const eager::Tensor> inputs);
   void bind(std::vector<int64_t> values);
+  std::unique_ptr<LogicalProgram> planned(std::unique_ptr<ir::Graph> graph,
+                                          std::vector<eager::Tensor> variables,
+                                          std::vector<eager::Tensor> constants) const;
 
   std::string path_;
   std::vector<ir::Leaf> inputs_;
@@ -46,7 +51,7 @@ class LoadedProgram {
   std::vector<eager::Tensor> variables_, constants_;
   Numbers numbers_;
   std::string results_;
-  std::vector<std::string> result_names_;
+  std::vector<std::string> result_names_, places_;
   std::vector<Bound> programs_;  // the one used last comes first
 };
 

@@ -3,6 +3,8 @@
 
 #include "ir/graph_text.h"
 #include "native.h"
+#include "passes/partition/partition.h"
+#include "session/archive_places.h"
 #include "session/formula.h"
 #include "session/loaded_program.h"
 
@@ -43,16 +45,19 @@ void vary(session::Archive& archive, const std::vector<Symbol>& symbols, std::ve
                        graphs_of(checks));
 }
 
+// Without a path, another process writes what this one has given its parts of.
 void save(const std::string& path, eager::Tracer& tracer, const std::string& numbers,
           const std::string& results, std::vector<std::string> result_names,
           const std::vector<Symbol>& symbols, std::vector<int64_t> values,
-          const std::vector<SizedTrace>& others, const std::vector<SizedTrace>& checks) {
+          const std::vector<SizedTrace>& others, const std::vector<SizedTrace>& checks,
+          std::vector<std::string> places) {
   session::Archive archive = session::take_archive(tracer, symbols.empty());
   if (!symbols.empty()) vary(archive, symbols, std::move(values), others, checks);
   archive.numbers = session::Numbers::parse(numbers);
   archive.results = results;
   archive.result_names = std::move(result_names);
-  session::save_archive(path, archive);
+  archive.places = std::move(places);
+  if (!path.empty()) session::save_archive(path, archive);
 }
 
 std::vector<Tensor> run(session::LoadedProgram& program, const std::vector<Tensor>& inputs,
@@ -103,6 +108,8 @@ void bind_archive(pb::module_& m) {
   m.def("finish_trace", &session::finish_trace);
   m.def("trace_keeps_tensors", [](eager::Tracer& tracer) { return !tracer.escaped().empty(); });
   m.def("save_archive", save);
+  m.def("places_of", &session::places_of);
+  m.def("trace_is_global", [](eager::Tracer& tracer) { return !passes::ranks_of(tracer.graph()).empty(); });
   m.def("evaluate_formula", [](const std::string& formula, const pb::list& numbers) {
     std::vector<Scalar> values;
     for (pb::handle number : numbers) values.push_back(number_of(number));
@@ -110,11 +117,17 @@ void bind_archive(pb::module_& m) {
   });
 
   pb::class_<session::LoadedProgram>(m, "LoadedProgram", "A saved graph that runs again.")
-      .def(pb::init(&session::LoadedProgram::load))
+      .def(pb::init([](const std::string& path, const pb::object& type, const std::vector<int64_t>& shape,
+                       const std::vector<int64_t>& ranks) {
+        if (type.is_none()) return session::LoadedProgram::load(path);
+        return session::LoadedProgram::load(
+            path, sbp::placement(type.cast<std::string>(), Dims(shape.begin(), shape.end()), ranks));
+      }))
       .def("run", run)
       .def("graph_text",
            [](session::LoadedProgram& program) { return ir::print_graph(program.program().graph()); })
-      .def("arena_bytes", [](session::LoadedProgram& program) { return program.program().arena_bytes(); })
+      .def("arena_bytes",
+           [](session::LoadedProgram& program) { return program.program().program().arena_bytes(); })
       .def_property_readonly("input_names",
                              [](session::LoadedProgram& program) { return names_of(program.inputs()); })
       .def_property_readonly("input_types", types_of)

@@ -13,6 +13,8 @@ from typing import Any
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.autograd.modes import set_grad_enabled
+from thalweg.distributed.checkpoint.processes import Processes
+from thalweg.frontend.placement import placement
 from thalweg.io.files import replacing
 from thalweg.jit.context import tracing
 from thalweg.jit.convert.calls import converted
@@ -48,6 +50,8 @@ def save_graph(
 
     Tensors that the call finds outside are saved with their values; those it writes to (running statistics, counters)
     go on from there in each loaded graph. Numbers of optimizers (learning rates) become arguments by name.
+
+    Global tensors are saved whole, with how they lie; all processes call it together, and the first writes the file.
 
     Raises: ValueError where the call leaves behind tensors or gradients that were not there before (call a training
         step once before it is saved), or depends on sizes in a way that is not known, TypeError for results other
@@ -94,7 +98,7 @@ class _Traced:
         self.trace, self.sizes = Trace(_name_of(function)), sizes
         self.names: list[str] = []
         try:
-            self.structure = _trace(self.trace, function, args, kwargs, self.names, varying, sizes)
+            self.structure, self.places = _trace(self.trace, function, args, kwargs, self.names, varying, sizes)
         except BaseException:
             self.trace.abandon()
             raise
@@ -103,6 +107,7 @@ class _Traced:
         for i, name in _variable_names(self.trace, function).items():
             self.trace.tracer.name_variable(i, name)
         self.numbers = _numbers(self.trace)
+        self.is_global = _native.trace_is_global(self.trace.tracer)
 
     def check_same(self, other: _Traced) -> None:
         """Raises ValueError unless the other trace, at other sizes, reads the same numbers and nests results alike."""
@@ -116,8 +121,31 @@ class _Traced:
         numbers, structure = json.dumps(self.numbers), json.dumps(self.structure)
         sized = [[(t.trace.tracer, list(t.sizes.values())) for t in traces] for traces in (others, checks)]
         values = list(self.sizes.values())
-        with replacing(path) as file:
-            _native.save_archive(file, self.trace.tracer, numbers, structure, self.names, symbols, values, *sized)
+        places = self.places if any(self.places) else []
+
+        def write(file: str) -> None:
+            _native.save_archive(
+                file, self.trace.tracer, numbers, structure, self.names, symbols, values, *sized, places
+            )
+
+        def write_together() -> None:
+            if processes.number:
+                write("")  # gives its parts
+                return
+            with replacing(path) as file:
+                write(file)
+
+        if self.is_global:
+            if symbols:
+                raise NotImplementedError(
+                    "save_graph: the call works on global tensors, whose sizes cannot differ in a saved graph; save it "
+                    "without dynamic_shapes"
+                )
+            processes = Processes()
+            processes.together(write_together, "save_graph")
+        else:
+            with replacing(path) as file:
+                write(file)
 
 
 def _name_of(function: Any) -> str:
@@ -127,7 +155,8 @@ def _name_of(function: Any) -> str:
 def _trace(
     trace: Trace, function: Any, args: tuple, kwargs: dict, names: list[str], varying: Varying, sizes: dict[str, int]
 ) -> Any:
-    """Records the call, at other sizes where some are given; returns how its results nest, and appends their names."""
+    """Records the call, at other sizes where some are given; returns how its results nest and where they lie, and
+    appends their names."""
     taken: dict[str, int] = {}
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -162,7 +191,7 @@ def _trace(
         if trace.tracer.input_written(i):
             raise NotImplementedError(f"save_graph: the call writes to its argument {name!r} in place")
     _native.finish_trace(trace.tracer, results)
-    return structure
+    return structure, _native.places_of(results)
 
 
 def _argument_names(function: Any, args: tuple) -> list[str]:
@@ -224,9 +253,10 @@ class LoadedGraph:
         variables: {name: tensor}, its parameters and its state: live, to be read and written.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, where: placement | None = None) -> None:
         self._path = path
-        self._program = _native.LoadedProgram(path)
+        lies = (None, [], []) if where is None else (where.type, list(where.ranks.shape), where.ranks.ravel().tolist())
+        self._program = _native.LoadedProgram(path, *lies)
         names, types = self._program.input_names, self._program.input_types
         self.inputs = {name: (dtype, tuple(shape)) for name, (dtype, shape) in zip(names, types)}
         self.variables = self._program.variables
@@ -268,12 +298,18 @@ class LoadedGraph:
         return self._program.graph_text()
 
 
-def load_graph(path: str | os.PathLike) -> LoadedGraph:
+def load_graph(path: str | os.PathLike, placement: placement | None = None) -> LoadedGraph:
     """Loads a graph saved by `tw.save_graph`; the Python code of its model is not needed.
+
+    Args:
+        path: of the file.
+        placement: of as many ranks as the saved graph's global tensors lie on, which they lie on then: that of its
+            first tensor in the same order. None: where they were saved.
 
     Returns: a LoadedGraph, to be called with the graph's inputs. Each load has its own variables.
 
-    Raises: FileNotFoundError, and ValueError for a file of another kind or version, or one that is damaged.
+    Raises: FileNotFoundError, ValueError for a file of another kind or version, or one that is damaged, and
+        PlacementError where the job lacks the ranks, or their number is another one.
 
     >>> import tempfile
     >>> import thalweg as tw
@@ -288,4 +324,4 @@ def load_graph(path: str | os.PathLike) -> LoadedGraph:
     path = os.fspath(path)
     with open(path, "rb"):  # the interpreter says best why a file cannot be opened
         pass
-    return LoadedGraph(path)
+    return LoadedGraph(path, placement)

@@ -358,11 +358,6 @@ def test_what_is_decided_later_is_not_known():
         f(tw.ones(4, placement=PAIR, sbp=S(0)))
 
 
-def test_graphs_of_global_tensors_are_not_saved(tmp_path):
-    with pytest.raises(NotImplementedError, match="save_graph: the call works on global tensors"):
-        tw.save_graph(tmp_path / "graph.tw", lambda x: x + 1, tw.ones(4, placement=PAIR, sbp=S(0)))
-
-
 @pytest.mark.parametrize(
     "use, error, words",
     [

@@ -1,4 +1,4 @@
-"""The processes that save a checkpoint together."""
+"""The processes that save something together."""
 
 import secrets
 
@@ -32,7 +32,7 @@ class Processes:
         dist.all_gather_object(items, item, group=self._group)
         return items
 
-    def together(self, work):
+    def together(self, work, op="checkpoint.save"):
         """What `work()` returns in every process, in their order; where it fails in one it raises in all."""
         result, failure = None, None
         try:
@@ -44,5 +44,5 @@ class Processes:
             raise failure
         for number, (_, trouble) in enumerate(reports):
             if trouble is not None:
-                raise OSError(f"checkpoint.save: process {number} failed: {trouble}")
+                raise OSError(f"{op}: process {number} failed: {trouble}")
         return [found for found, _ in reports]
