@@ -119,9 +119,10 @@ class Finder {
     if (placement) set_all(flat, placement);
   }
 
-  // Values that are made of local tensors alone, which may be other ones in other processes.
+  // Values that are made of local tensors alone, which may be other ones in other processes. Constants are
+  // part of the program, as numbers are.
   void mark_local_sources() {
-    for (const auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
+    for (const auto* leaves : {&graph_.inputs, &graph_.variables})
       for (const ir::Leaf& leaf : *leaves) from_leaf_[leaf.value->id] = !found_[leaf.value->id];
     for (int round = 0; round < 2; round++)  // the second time for what loops carry
       for (const FlatNode& flat : nodes_) {

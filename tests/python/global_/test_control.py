@@ -69,6 +69,13 @@ def test_control_flow_is_that_of_eager_mode(where, how, f):
     assert compiled.trace_count == 1
 
 
+def test_constants_of_the_program_decide_as_numbers_do():
+    def f(x):
+        return tw.while_loop(lambda x, n: n > 0, lambda x, n: (x * 0.5, n - 1), (x, tw.tensor(3)))[0]
+
+    same(tw.jit(f)(values((8, 4)).to_global(PAIR, S(0))), f(values((8, 4))))
+
+
 def test_what_a_region_is_said_to_give_lies_so():
     @tw.jit
     def f(x):
