@@ -94,8 +94,9 @@ struct Register {
 
 // What an actor does and where: `kHostCall` may wait and take locks, so it has a thread of its own;
 // `kHostInput` too, and it fires ahead of the steps that were asked for, as far as credit lets it (reading
-// data), so it touches registers only. A chain never waits. `kComm` begins its one launch when it fires, and
-// the firing ends when that is complete, some time later: nobody waits but those that read its registers.
+// data), so it touches registers only. A chain never waits, but for other processes in a region that they
+// meet in. `kComm` begins its one launch when it fires, and the firing ends when that is complete, some time
+// later: nobody waits but those that read its registers.
 enum class ActorKind : uint8_t { kChain, kHostCall, kHostInput, kComm };
 
 struct Actor {
