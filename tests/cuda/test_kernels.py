@@ -234,3 +234,20 @@ def test_dropout_keeps_what_the_cpu_keeps():
 def test_vector_norms():
     for order in (0, 1, 2, 3, float("inf"), -float("inf")):
         same(lambda x, order=order: tw.linalg.vector_norm(x, order, 1), make((3, 5)).abs() + 0.5)
+
+
+def test_places_of_extremes():
+    x = (make((5, 300)) * 4).round()  # with ties
+    x[2, 7] = x[2, 100] = float("nan")
+    for tensor in (x, x.t(), x[:, ::3], make((2, 3000), seed=2), tw.arange(12, dtype=tw.int32).reshape(3, 4) % 5):
+        for dim in (0, 1):
+            for name in ("max", "min"):
+                expected, got = getattr(tensor, name)(dim), getattr(tensor.cuda(), name)(dim)
+                assert got.indices.tolist() == expected.indices.tolist()
+                assert str(got.values.tolist()) == str(expected.values.tolist())
+        assert tensor.cuda().argmax().item() == tensor.argmax().item()
+        assert tensor.cuda().argmin(1).tolist() == tensor.argmin(1).tolist()
+
+
+def test_weights_of_lerp():
+    same(lambda a, b: tw.lerp(a, b, 0.25), make(9, "bfloat16"), make(9, "bfloat16", 1), tolerance=2e-2)

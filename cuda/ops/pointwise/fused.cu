@@ -1,11 +1,13 @@
 // lerp, addcmul, addcdiv. Bytes: three operands read, one written, once. Floor: bytes over the bandwidth.
 #include "ops/pointwise/fused.h"
 
+#include "cuda/common/dense.h"
 #include "cuda/common/functions.h"
 
 namespace tw::cuda {
 
 using device::KernelContext;
+using device::Operand;
 
 namespace {
 
@@ -27,10 +29,16 @@ struct AddQuotient {
   TW_DEVICE C operator()(C a, C b, C c) const { return a + value * b / c; }
 };
 
+// A weight of another dtype, which a Python number has, is converted first.
 void lerp_kernel(KernelContext& k) {
-  TW_CHECK(k.in(2).dtype == k.out().dtype, kNotImplemented, k.op, ": a weight of dtype ", k.in(2).dtype,
-           " beside ", k.out().dtype, " is not supported on CUDA");
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T, T>(k, Between()); });
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
+    const Operand& weight = k.in(2);
+    if (weight.dtype == k.out().dtype) return pointwise<T, T, T, T>(k, Between());
+    Dense<T> converted(weight, k.op);
+    Dims strides = contiguous_strides(*weight.sizes);
+    Operand same{converted.data(), weight.sizes, &strides, k.out().dtype};
+    pointwise_over(Types<T>{}, Types<T, T, T>{}, {&k.out()}, {&k.in(0), &k.in(1), &same}, k.op, Between());
+  });
 }
 void addcmul_kernel(KernelContext& k) {
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {

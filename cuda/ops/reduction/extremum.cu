@@ -2,12 +2,14 @@
 // bandwidth.
 #include <limits>
 
-#include "cuda/common/reduce.h"
+#include "cuda/common/dense.h"
+#include "cuda/common/rows.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::cuda {
 
 using device::KernelContext;
+using device::Operand;
 
 namespace {
 
@@ -37,11 +39,100 @@ void extremum_kernel(KernelContext& k) {
   });
 }
 
+// The best element so far, and where it stands; index -1: none.
+template <class V, bool kLargest>
+struct Best {
+  V value{};
+  int64_t index = -1;
+
+  TW_DEVICE void meet(V other, int64_t at) {
+    if (at < 0) return;
+    bool further = (kLargest ? other > value : other < value) || (other != other && value == value);
+    bool level = other == value || (other != other && value != value);
+    if (index < 0 || further || (level && at < index)) {
+      value = other;
+      index = at;
+    }
+  }
+  TW_DEVICE void meet_lanes() {
+    TW_UNROLL
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
+      V other = shuffle_xor(value, lanes);
+      int64_t at = shuffle_xor(index, lanes);
+      meet(other, at);
+    }
+  }
+};
+
+// `values` and `indices` (either may be null) have an element a row, in the order of the rows.
+template <class T, bool kLargest, int kGroup>
+__global__ void __launch_bounds__(kReduceThreads)
+    arg_kernel(Rows<1> rows, stored_t<T>* values, int64_t* indices) {
+  // A bool as an int, which a shuffle takes.
+  using V = std::conditional_t<std::is_same_v<T, bool>, int32_t, compute_t<T>>;
+  int64_t row = row_of_thread<kGroup>(), length = row < rows.count ? rows.length : 0;
+  char* at[1];
+  rows.at(row < rows.count ? row : 0, at);
+  Best<V, kLargest> best;
+  for (int64_t i = thread_of_row<kGroup>(); i < length; i += kGroup)
+    best.meet(static_cast<V>(value_at<T>(at[0], rows.steps[0], i)), i);
+  best.meet_lanes();
+  if constexpr (kGroup > kLanes) {
+    TW_SHARED(V, of_warps, kGroup / kLanes);
+    TW_SHARED(int64_t, places, kGroup / kLanes);
+    if (lane_index() == 0) {
+      of_warps[warp_index()] = best.value;
+      places[warp_index()] = best.index;
+    }
+    __syncthreads();
+    for (int warp = 0; warp < kGroup / kLanes; warp++) best.meet(of_warps[warp], places[warp]);
+  }
+  if (row >= rows.count || thread_of_row<kGroup>() != 0) return;
+  if (values) values[row] = store<T>(best.value);
+  if (indices) indices[row] = best.index;
+}
+
+template <bool kLargest>
+void find_places(KernelContext& k, const Operand& in, int64_t dim, const Operand* values,
+                 const Operand& indices) {
+  if (indices.count() == 0) return;
+  TW_CHECK(indices.contiguous() && (!values || values->contiguous()), kNotImplemented, k.op,
+           ": results that are not row-major are not supported on CUDA");
+  auto rows = make_rows<1>({&in}, dim, k.op);
+  dispatch_real_bool(in.dtype, k.op, [&]<class T>() {
+    launch_on_rows(k.op, rows, arg_kernel<T, kLargest, kLanes>, arg_kernel<T, kLargest, kReduceThreads>,
+                   values ? values->as<stored_t<T>>() : nullptr, indices.as<int64_t>());
+  });
+}
+
+template <bool kLargest>
+void extremum_dim_kernel(KernelContext& k) {
+  int64_t dim = wrap_dim(k.attrs<ops::DimKeepAttrs>().dim, k.in(0).rank(), k.op);
+  find_places<kLargest>(k, k.in(0), dim, &k.out(0), k.out(1));
+}
+
+template <bool kLargest>
+void place_kernel(KernelContext& k) {
+  const auto& dim = k.attrs<ops::OptionalDimAttrs>().dim;
+  const Operand& in = k.in(0);
+  if (dim) return find_places<kLargest>(k, in, wrap_dim(*dim, in.rank(), k.op), nullptr, k.out());
+  // One row, in row-major order.
+  dispatch_real_bool(in.dtype, k.op, [&]<class T>() {
+    Dense<T> flat(in, k.op);
+    Dims sizes{in.count()}, strides{1};
+    find_places<kLargest>(k, {flat.data(), &sizes, &strides, in.dtype}, 0, nullptr, k.out());
+  });
+}
+
 }  // namespace
 
 void kernels_extremum(device::KernelTable& table) {
   table.add("amax", extremum_kernel<true>);
   table.add("amin", extremum_kernel<false>);
+  table.add("max_dim", extremum_dim_kernel<true>);
+  table.add("min_dim", extremum_dim_kernel<false>);
+  table.add("argmax", place_kernel<true>);
+  table.add("argmin", place_kernel<false>);
 }
 
 }  // namespace tw::cuda
