@@ -68,9 +68,13 @@ def kernels_of(tool: str, object_file: Path) -> list[Kernel]:
 
 
 def base_name(mangled: str) -> str:
-    """The function's own name in a mangled one: the identifier in it that ends in _kernel or comes last."""
-    names = re.findall(r"\d+([a-z][a-z0-9_]*)", mangled)
-    return next((name for name in names if name.endswith("_kernel")), names[-1] if names else mangled)
+    """The function's own name: the last part of the nested name that a mangled one begins with."""
+    at, name = len("_ZN"), mangled
+    while found := re.match(r"\d+", mangled[at:]):
+        begin = at + found.end()
+        at = begin + int(found[0])
+        name = mangled[begin:at]
+    return name
 
 
 def wide_accesses(tool: str, object_file: Path) -> dict[str, tuple[int, int]]:

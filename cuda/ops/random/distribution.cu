@@ -57,9 +57,14 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(stored_t<T>* out, int64_
     // Two normals of every two uniforms (Box and Muller).
     TW_UNROLL
     for (int j = 0; j < kEach; j += 2) {
-      C radius = std::sqrt(C(-2) * std::log(C(1) - values[j])), angle = C(6.283185307179586) * values[j + 1];
-      values[j] = radius * std::cos(angle);
-      values[j + 1] = radius * std::sin(angle);
+      C radius = std::sqrt(C(-2) * std::log(C(1) - values[j])), sine, cosine;
+      // In half turns, which need no reduction of large angles.
+      if constexpr (sizeof(C) == 8)
+        sincospi(C(2) * values[j + 1], &sine, &cosine);
+      else
+        sincospif(C(2) * values[j + 1], &sine, &cosine);
+      values[j] = radius * cosine;
+      values[j + 1] = radius * sine;
     }
   }
   TW_UNROLL

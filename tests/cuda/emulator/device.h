@@ -108,9 +108,14 @@ T atomicAdd(T* at, T value) {
 }
 
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
-inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
-inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
-inline float erfcxf(float x) { return static_cast<float>(std::exp(double(x) * x) * std::erfc(double(x))); }
+inline void sincospi(double x, double* sine, double* cosine) {
+  *sine = std::sin(x * 3.141592653589793);
+  *cosine = std::cos(x * 3.141592653589793);
+}
+inline void sincospif(float x, float* sine, float* cosine) {
+  *sine = static_cast<float>(std::sin(x * 3.141592653589793));
+  *cosine = static_cast<float>(std::cos(x * 3.141592653589793));
+}
 
 namespace tw::cuda {
 
