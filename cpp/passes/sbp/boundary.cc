@@ -25,6 +25,22 @@ void add_pending(Layouts& list) {
     }
 }
 
+// All balanced ones, where they are few: what every iteration wants otherwise than it comes is boxed once.
+void add_splits(Layouts& list, const sbp::PlacementRef& placement, size_t rank) {
+  std::vector<sbp::NdSbp> all{{}};
+  for (size_t axis = 0; axis < placement->shape.size(); axis++) {
+    std::vector<sbp::NdSbp> longer;
+    for (const sbp::NdSbp& one : all)
+      for (size_t dim = 0; dim <= rank; dim++) {
+        longer.push_back(one);
+        longer.back().push_back(dim == rank ? sbp::broadcast() : sbp::split(static_cast<int64_t>(dim)));
+      }
+    if (longer.size() > kFewLayouts) return;
+    all = std::move(longer);
+  }
+  for (const sbp::NdSbp& one : all) add(list, sbp::layout(placement, one).get());
+}
+
 // That of parts along dim 0, from that of the whole (by = -1), or the other way round; null: there is none.
 const sbp::Layout* shifted(const sbp::Layout& layout, int by) {
   sbp::NdSbp sbp = layout.sbp;
@@ -62,6 +78,9 @@ std::vector<Candidate> boundary_candidates(const FlatNode& flat, const std::vect
         if (layout->placement == placement) add(possible, layout);
     add(possible, broadcast_on(placement));
     if (flat.partner >= 0 && is_float(flat.outputs[0]->dtype)) add_pending(possible);
+    const bool loops = flat.kind == FlatKind::kEnter && flat.outputs.size() == 1;
+    if (loops && flat.partner < 0 && !flat.shifted)
+      add_splits(possible, placement, flat.outputs[0]->sizes.size());
   }
   std::vector<Candidate> candidates;
   for (const sbp::Layout* layout : possible) {
