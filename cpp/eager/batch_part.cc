@@ -10,7 +10,7 @@ namespace tw::eager {
 
 namespace {
 
-thread_local BatchPart* t_current = nullptr;
+thread_local BatchPart* t_current __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // Draws of programs in part i begin i times so many higher.
 constexpr int kBlockBits = 40;

@@ -171,18 +171,12 @@ Unlocked::~Unlocked() {
   if (token_) g_lock_hooks.acquire(token_);
 }
 
-void launch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<const int> starts,
-            const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
-  if (Tracer* tracer = modes().tracer) return tracer->launch(def, given, starts, attrs, outputs);
-  std::span<const ir::Value> inputs = given;
-  InputList copies;
-  device::Kernel kernel = kernels_here()[def.id];
-  std::optional<CurrentDevice> current;
-  if (modes().device.type != device::DeviceType::kCpu) [[unlikely]] {
-    TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
-    inputs = brought(given, modes().device, &copies);
-    current.emplace();
-  }
+namespace {
+
+[[gnu::always_inline]] inline void run_kernel(const ir::OpDef& def, device::Kernel kernel,
+                                              std::span<const ir::Value> inputs, std::span<const int> starts,
+                                              const void* attrs, std::span<const ir::Meta> metas,
+                                              std::span<Tensor> outputs) {
   SmallVector<device::Operand, 6> in;
   SmallVector<device::Operand, 2> out;
   int64_t bytes = 0;
@@ -217,6 +211,25 @@ void launch(const ir::OpDef& def, std::span<const ir::Value> given, std::span<co
   int64_t begin_ns = now_ns();
   kernel(context);
   observer->launched(def, context, begin_ns, now_ns());
+}
+
+void run_elsewhere(const ir::OpDef& def, device::Kernel kernel, std::span<const ir::Value> inputs,
+                   std::span<const int> starts, const void* attrs, std::span<const ir::Meta> metas,
+                   std::span<Tensor> outputs) {
+  TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
+  InputList copies;
+  run_kernel(def, kernel, brought(inputs, modes().device, &copies), starts, attrs, metas, outputs);
+}
+
+}  // namespace
+
+void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
+            const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs) {
+  if (Tracer* tracer = modes().tracer) return tracer->launch(def, inputs, starts, attrs, outputs);
+  device::Kernel kernel = kernels_here()[def.id];
+  if (modes().device.type != device::DeviceType::kCpu) [[unlikely]]
+    return run_elsewhere(def, kernel, inputs, starts, attrs, metas, outputs);
+  run_kernel(def, kernel, inputs, starts, attrs, metas, outputs);
 }
 
 namespace {

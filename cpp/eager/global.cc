@@ -73,7 +73,7 @@ Tensor wrap_shards(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout,
     TW_CHECK(shard->device().type == device::DeviceType::kCpu, kNotImplemented,
              "to_global: global tensors lie on the CPU so far, a part of this one lies on ", shard->device());
   if (!globals_exist()) g_globals_exist = true;
-  Tensor result(new TensorImpl);
+  Tensor result = make_ref<TensorImpl>();
   size_t size_bytes = static_cast<size_t>(numel(sizes)) * static_cast<size_t>(size_of(dtype));
   result->storage = make_ref<Storage>(size_bytes, Storage::Global());
   result->dtype = dtype;

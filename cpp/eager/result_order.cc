@@ -33,7 +33,7 @@ bool plainly_row_major(std::span<const ir::Value> inputs, const Dims& sizes) {
 
 void order_results(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<Tensor> results) {
   if (def.order == ir::ResultOrder::kRowMajor || results.empty() || !results[0]) return;
-  const Dims first = results[0]->sizes;
+  const Dims& first = results[0]->sizes;
   if (def.order == ir::ResultOrder::kLikeInputs && plainly_row_major(inputs, first)) return;
   SmallVector<Window, 6> windows;
   for (const ir::Value& input : inputs)

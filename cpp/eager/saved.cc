@@ -4,7 +4,7 @@ namespace tw::eager {
 
 namespace {
 
-thread_local SavedHooks* t_saved_hooks = nullptr;
+thread_local SavedHooks* t_saved_hooks __attribute__((tls_model("initial-exec"))) = nullptr;
 
 }  // namespace
 

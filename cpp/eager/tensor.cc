@@ -32,7 +32,7 @@ Tensor empty(const Dims& sizes, DType dtype, device::Device device) {
   int64_t count = numel(sizes), size_bytes = 0;
   TW_CHECK(!__builtin_mul_overflow(count, size_of(dtype), &size_bytes), kOutOfMemory, "a tensor of shape ",
            sizes, " and dtype ", dtype, " does not fit the address space");
-  Tensor result(new TensorImpl);
+  Tensor result = make_ref<TensorImpl>();
   Tracer* tracer = modes().tracer;
   result->storage = tracer ? tracer->make_storage(device, static_cast<size_t>(size_bytes))
                            : make_ref<Storage>(device, static_cast<size_t>(size_bytes));
@@ -92,7 +92,7 @@ const Tensor& wrapped_number(const Scalar& value, DType dtype) {
 Tensor alias(const TensorImpl& tensor) { return alias(tensor, tensor.geometry()); }
 
 Tensor alias(const TensorImpl& tensor, const ir::Geometry& geometry) {
-  Tensor result(new TensorImpl);
+  Tensor result = make_ref<TensorImpl>();
   result->storage = tensor.storage;
   result->dtype = tensor.dtype;
   result->inference = tensor.inference;

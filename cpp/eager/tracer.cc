@@ -66,7 +66,7 @@ Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
   check_on_cpu(like.device());
-  Tensor tensor(new TensorImpl);
+  Tensor tensor = make_ref<TensorImpl>();
   tensor->dtype = like.dtype;
   tensor->storage = make_ref<Storage>(like.device(), like.storage->size_bytes(), Storage::Symbolic());
   ir::Geometry geometry = like.geometry();

@@ -5,14 +5,14 @@ namespace tw::ir {
 namespace {
 
 Dims broadcast_all(const InferContext& c) {
-  Dims sizes;
-  bool first = true;
+  const Dims* sizes = nullptr;  // nothing is copied while all are equal
+  Dims unlike;
   for (const ValueImpl* input : c.inputs) {
-    if (!input) continue;
-    sizes = first ? input->sizes : broadcast_sizes(sizes, input->sizes, c.op);
-    first = false;
+    if (!input || (sizes && *sizes == input->sizes)) continue;
+    if (sizes) unlike = broadcast_sizes(*sizes, input->sizes, c.op);
+    sizes = sizes ? &unlike : &input->sizes;
   }
-  return sizes;
+  return sizes ? *sizes : Dims();
 }
 
 }  // namespace

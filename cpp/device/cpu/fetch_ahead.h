@@ -39,7 +39,7 @@ class FetchAhead {
   Range ranges_[kMost];
   int count_ = 0, next_ = 0;
   int64_t lines_ = 0;
-  static thread_local FetchAhead* current_;
+  static thread_local FetchAhead* current_ __attribute__((tls_model("initial-exec")));
 };
 
 }  // namespace tw::device

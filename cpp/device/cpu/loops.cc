@@ -8,7 +8,7 @@
 
 namespace tw::device {
 
-thread_local FetchAhead* FetchAhead::current_ = nullptr;
+thread_local FetchAhead* FetchAhead::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
 }  // namespace tw::device
 
