@@ -8,6 +8,8 @@ namespace tw::plan {
 
 namespace {
 
+constexpr int64_t kMostElementBytes = 16;  // complex128
+
 // The memory that a body wants from its launch.
 struct Wants {
   int64_t arena = 0;
@@ -65,6 +67,9 @@ class LaunchCheck {
     const Value& scratch = value(launch_.outputs.back(), "the arena");
     TW_CHECK(scratch.dtype == DType::kUInt8 && span_bytes(scratch) == arena, kValue,
              "its last output is the arena of its plans, ", arena, " bytes, got ", span_bytes(scratch));
+    TW_CHECK(arena == 0 || scratch.offset_bytes % kMostElementBytes == 0, kValue,
+             "the arena of its plans begins at byte ", scratch.offset_bytes, ", no multiple of ",
+             kMostElementBytes);
   }
 
  private:
