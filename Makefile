@@ -150,7 +150,7 @@ asan-python: $(VENV)/stamp-build
 nightly: export HYPOTHESIS_PROFILE = explore
 nightly: export THALWEG_SBP = all
 nightly: export THALWEG_NIGHTLY = 1
-nightly: lint check-ops test conformance sanitize asan-python wheel
+nightly: lint check-ops test test-cuda conformance sanitize asan-python wheel
 
 # A clean virtual environment gets the repaired wheel and nothing of the build.
 wheel: $(VENV)/stamp-dev

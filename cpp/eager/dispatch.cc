@@ -218,7 +218,9 @@ void run_elsewhere(const ir::OpDef& def, device::Kernel kernel, std::span<const 
                    std::span<Tensor> outputs) {
   TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
   InputList copies;
-  run_kernel(def, kernel, brought(inputs, modes().device, &copies), starts, attrs, metas, outputs);
+  std::span<const ir::Value> there = brought(inputs, modes().device, &copies);
+  CurrentDevice current;
+  run_kernel(def, kernel, there, starts, attrs, metas, outputs);
 }
 
 }  // namespace
