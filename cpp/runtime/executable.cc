@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "device/backend.h"
+#include "device/cpu/caching_allocator.h"
 #include "plan/check.h"
 #include "runtime/chain.h"
 #include "runtime/engine.h"
@@ -53,6 +54,7 @@ Executable::~Executable() {
 }
 
 void Executable::allocate_arenas() {
+  device::AllocatingForLong for_long;
   bases_.assign(plan_.segments.size(), nullptr);
   for (size_t i = 0; i < plan_.segments.size(); i++) {
     const plan::Segment& segment = plan_.segments[i];

@@ -48,8 +48,20 @@ class CachingAllocator {
 };
 
 // Whether this thread allocates for long: then its large blocks are of the class that was asked for, since
-// what stays, such as an optimizer's state, would keep the rest of a larger one from all others. Returns what
-// was set before.
+// what stays, such as an optimizer's state or a program's arena, would keep the rest of a larger one from all
+// others. Returns what was set before.
 bool allocate_for_long(bool on);
+
+// Sets it while it lives.
+class AllocatingForLong {
+ public:
+  AllocatingForLong() : before_(allocate_for_long(true)) {}
+  ~AllocatingForLong() { allocate_for_long(before_); }
+  AllocatingForLong(const AllocatingForLong&) = delete;
+  AllocatingForLong& operator=(const AllocatingForLong&) = delete;
+
+ private:
+  bool before_;
+};
 
 }  // namespace tw::device

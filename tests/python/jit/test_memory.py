@@ -47,6 +47,26 @@ def test_the_predicted_peak_is_what_is_allocated():
     assert with_program - tw.cpu.memory_allocated() == predicted
 
 
+def test_an_arena_takes_no_larger_block_that_was_kept_for_reuse():
+    x = tw.randn(256, 256)
+    tw.cpu.empty_cache()
+    larger = [tw.empty(kib, 256) for kib in (1024, 1152, 1280)]
+    del larger
+
+    @tw.jit
+    def f(x):
+        return ((x @ x).exp() @ (x + 1).tanh()).sum()
+
+    f(x)
+    arena_bytes = f.plan().arena_bytes
+    assert arena_bytes == 3 * 256 * 256 * 4  # a block of this size there is
+    gc.collect()
+    with_program = tw.cpu.memory_allocated()
+    del f
+    gc.collect()
+    assert arena_bytes <= with_program - tw.cpu.memory_allocated() <= arena_bytes + 1024
+
+
 def test_a_run_allocates_its_results_only():
     tw.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64))
