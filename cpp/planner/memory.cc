@@ -12,11 +12,12 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/memory_order.h"
 #include "ir/control.h"
 #include "ir/layouts.h"
-#include "ir/result_order.h"
 #include "ops/fused/by_rows.h"
 #include "planner/devices.h"
+#include "planner/places.h"
 #include "planner/plan_graph.h"
 
 namespace tw::planner {
@@ -27,12 +28,6 @@ using plan::SegmentKind;
 
 // More hold more memory; with fewer, computing waits for communication that is only a little late.
 constexpr size_t kCrossingsInFlight = 4;
-
-bool same(const ir::Geometry& a, const ir::Geometry& b) {
-  return a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
-}
-
-ir::Geometry row_major(const Dims& sizes) { return {sizes, contiguous_strides(sizes), 0}; }
 
 // Element i of the result depends on element i of the inputs alone: the kernel may write over one of them.
 bool elementwise(const ir::OpDef& def) { return sbp::is_elementwise(def.sbp_rule); }
@@ -205,60 +200,16 @@ class Walk {
     return to;
   }
 
-  // Eager mode refuses some views of strided memory (view, view_as_complex) instead of copying it. Where that
-  // memory was a copy that passes took out, it is copied here.
-  static bool view(const ir::OpDef& def, const ir::Geometry& input, const void* attrs,
-                   ir::Geometry* geometry) {
-    try {
-      return def.view(input, attrs, geometry);
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
-  // Strides of a fresh result, as eager mode would choose them.
-  static Dims strides_of(const Step& step, const ir::GraphValue& value) {
-    SmallVector<Window, 6> windows;
-    for (size_t i = 0; i < step.inputs.size(); i++)
-      windows.push_back(step.absent[i]
-                            ? Window{nullptr, nullptr}
-                            : Window{&step.inputs[i].geometry.sizes, &step.inputs[i].geometry.strides});
-    return ir::result_strides(*step.node->def, {windows.data(), windows.size()}, step.node->outputs[0]->sizes,
-                              value.sizes);
-  }
-
-  // as_strided counts from the start of the value it is given, which must lie there in row-major order.
-  static bool window(const ir::Node& node, const Place& input, ir::Geometry* geometry) {
-    static const int as_strided = ir::registry().get("as_strided").id;
-    if (node.def->id != as_strided) return view(*node.def, input.geometry, node.attrs.get(), geometry);
-    if (!is_contiguous(input.geometry.sizes, input.geometry.strides)) return false;
-    ir::Geometry start = input.geometry;
-    start.offset = 0;
-    node.def->view(start, node.attrs.get(), geometry);
-    geometry->offset += input.geometry.offset;
-    return true;
-  }
-
-  // Rules refuse by false or, those of ops that promise a view, by an error. Values may lie otherwise here
-  // than the tensors of the trace did, so both mean a copy.
-  static bool see_as(const ir::Node& node, const ir::Geometry& input, ir::Geometry* geometry) {
-    try {
-      return node.def->view(input, node.attrs.get(), geometry);
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
   void place_view(ir::Node& node) {
     const ir::GraphValue& output = *node.outputs[0];
     Place input = place_of(node.inputs[0]);
     ir::Geometry geometry;
     geometry.sizes = output.sizes;
-    if (!window(node, input, &geometry)) {
+    if (!see_window(node, input, &geometry)) {
       consume(node);
       input = copied(input, &node);
       geometry = {output.sizes, {}, 0};
-      TW_CHECK(window(node, input, &geometry), kInternal, node.def->name(), ": no view of a dense copy");
+      TW_CHECK(see_window(node, input, &geometry), kInternal, node.def->name(), ": no view of a dense copy");
     } else {
       consume(node);
     }
@@ -324,7 +275,7 @@ class Walk {
     if (about(value).variable == variable) return same_place(place, variable);
     const ir::Node* view = about(value).view;
     ir::Geometry geometry;
-    if (!view || !window(*view, place, &geometry)) return false;
+    if (!view || !see_window(*view, place, &geometry)) return false;
     const ir::GraphValue& output = *view->outputs[0];
     geometry.sizes = output.sizes;
     return lands_in(variable, output, {place.buffer, place.root, output.dtype, geometry});
@@ -375,7 +326,7 @@ class Walk {
     if (known.output >= 0) {
       int buffer = add_buffer(value, SegmentKind::kOutput, known.output);
       Place place = at(buffer, value);
-      if (!known.reshaped && !regions_.inside) place.geometry.strides = strides_of(step, value);
+      if (!known.reshaped && !regions_.inside) place.geometry.strides = result_strides(step, value);
       return place;
     }
     static const int window_write = ir::registry().get("window_write").id;
@@ -394,7 +345,7 @@ class Walk {
         return {input.buffer, layout_.roots++, input.dtype, input.geometry};
     }
     Place place = fresh(value);
-    place.geometry.strides = strides_of(step, value);
+    place.geometry.strides = result_strides(step, value);
     return place;
   }
 
