@@ -9,9 +9,9 @@ from thalweg._core._tensor import Tensor, op
 from thalweg._core._tensor import dtype as DType
 from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
-from thalweg.frontend.creation import as_tensor, finish
 from thalweg.frontend.device import placed
 from thalweg.frontend.dtypes import as_dtype, complex128, float64
+from thalweg.frontend.from_data import as_tensor, finish
 from thalweg.frontend.global_creation import beside, created
 from thalweg.frontend.placement import Sbp, placement
 

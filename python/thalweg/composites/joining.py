@@ -7,7 +7,7 @@ from typing import Any
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
 from thalweg.composites.support import int64, wrap_dim
-from thalweg.frontend.creation import as_tensor
+from thalweg.frontend.from_data import as_tensor
 
 
 def _given(name: str, dim: Any, axis: Any) -> Any:

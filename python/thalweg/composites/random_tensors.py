@@ -11,15 +11,14 @@ from thalweg._core._tensor import Tensor, dtype, op
 from thalweg._registry import export, ops
 from thalweg.autograd.modes import is_grad_enabled, no_grad
 from thalweg.composites.support import is_inexact, require_none
-from thalweg.frontend.creation import creation_size, default_dtype, finish
-from thalweg.frontend.device import device, moved, name_of
+from thalweg.frontend.creation import creation_size, default_dtype
+from thalweg.frontend.device import Device, moved, name_of
 from thalweg.frontend.dtypes import float64, int64
+from thalweg.frontend.from_data import finish
 from thalweg.frontend.global_creation import created, created_like, like
 from thalweg.frontend.layout import check_layout, empty_in_format
 from thalweg.frontend.placement import Sbp, placement
 from thalweg.frontend.random import Generator
-
-Device = device | str | int | None
 
 _fill_uniform, _fill_normal, _fill_integers = op("uniform", True), op("normal", True), op("random_integers", True)
 

@@ -8,7 +8,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor, attach
 from thalweg.errors import DeviceError
 
-__all__ = ["device", "moved", "name_of", "placed", "placed_like", "set_cuda"]
+__all__ = ["Device", "device", "moved", "name_of", "placed", "placed_like", "set_cuda"]
 
 
 class device:
@@ -54,18 +54,20 @@ class device:
         return device, (self.type, self.index)
 
 
+Device = device | str | int | None  # what users may give
+
 _CPU = device("cpu")
-_cuda_index: Callable[["device | str | int | None"], int]
+_cuda_index: Callable[[Device], int]
 F = TypeVar("F", bound=Callable)
 
 
-def set_cuda(index_of: Callable[["device | str | int | None"], int]) -> None:
+def set_cuda(index_of: Callable[[Device], int]) -> None:
     """thalweg.cuda supplies which GPU a name means; it raises DeviceError where there is none."""
     global _cuda_index
     _cuda_index = index_of
 
 
-def name_of(wanted: "device | str | int | None", op: str) -> str:
+def name_of(wanted: Device, op: str) -> str:
     """The full name of a device that tensors can be made on, such as "cuda:0". Raises DeviceError for others."""
     if wanted is None or wanted == "cpu":
         return "cpu"
@@ -80,7 +82,7 @@ def name_of(wanted: "device | str | int | None", op: str) -> str:
         raise DeviceError(f"{op}: there is no device {found}: {error}") from None
 
 
-def moved(tensor: Tensor, wanted: "device | str | int | None", op: str, ahead: bool = False) -> Tensor:
+def moved(tensor: Tensor, wanted: Device, op: str, ahead: bool = False) -> Tensor:
     """The tensor on a device, itself where it lies there or no device is named."""
     return tensor if wanted is None else _native.to_device(tensor, name_of(wanted, op), ahead)
 

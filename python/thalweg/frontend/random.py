@@ -4,7 +4,7 @@ import os
 
 from thalweg._core import _native
 from thalweg._core._tensor import Tensor, dtype_by_name
-from thalweg.frontend.creation import tensor
+from thalweg.frontend.from_data import tensor
 from thalweg.jit.context import tracing
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

@@ -26,7 +26,7 @@ class Drawn(np.lib.mixins.NDArrayOperatorsMixin):
         memory: where its values stand.
     """
 
-    _enter_program = True  # tensors share its memory: see frontend/creation.py
+    _enter_program = True  # tensors share its memory: see frontend/from_data.py
 
     def __init__(self, trace: Any, memory: np.ndarray) -> None:
         self._trace, self._memory = trace, memory
