@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <complex>
+#include <string_view>
 
 #include "base/error.h"
 #include "device/cpu/amx_gemm.h"
@@ -174,20 +175,40 @@ void blas_gemm(int64_t rows, int64_t columns, int64_t inners, T alpha, Matrix<T>
 
 namespace {
 
+// Whether BLAS computes every 16 rows and columns that begin at a multiple of 16 alike, wherever a piece
+// ends. Its kernels for AVX2 go on by 12 columns and cut rows by halves, so that sums depend on the pieces'
+// sizes.
+template <class T>
+bool whole_at_16() {
+  if constexpr (!std::is_same_v<T, float>) return false;
+  static const bool whole = [] {
+    std::string_view core = scipy_openblas_get_corename();
+    return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+  }();
+  return whole;
+}
+
+// Into how many pieces a product is cut, so that sums do not depend on the number of threads: one large piece
+// a thread where cuts leave no trace, since BLAS packs its operands once a call; else by the sizes alone.
+template <class T>
+int64_t pieces_of(int64_t length, double flops) {
+  int64_t worth = static_cast<int64_t>(flops / kFlopsPerPiece);
+  int64_t most = whole_at_16<T>() ? num_threads() : std::max<int64_t>(4, length / kWideTile);
+  return std::clamp<int64_t>(worth, 1, std::min(std::max<int64_t>(1, length / 16), most));
+}
+
 // Cuts the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
-// last takes the rest: a shorter one would be computed by another kernel, and the sums would depend on the
-// cuts. Of the inner sums each piece adds one slice after another.
+// last takes the rest: a shorter one would be computed by another kernel. Of the inner sums each piece adds
+// one slice after another.
 template <class T>
 void cut_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, T alpha, Matrix<T> a, Matrix<T> b, T beta,
               T* c, int64_t c_stride) {
   bool by_rows = m >= n;
   int64_t length = by_rows ? m : n, units = std::max<int64_t>(1, length / 16);
-  // One large piece a thread: BLAS packs its operands once a call.
-  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops_of(m, n, k) / kFlopsPerPiece), 1,
-                                       std::min<int64_t>(units, num_threads()));
+  int64_t pieces = pieces_of<T>(length, flops_of(m, n, k));
   Parts inners{k, slices};
-  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
-    int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
+  auto piece = [&](int64_t i) {
+    int64_t from = units * i / pieces * 16, to = i == pieces - 1 ? length : units * (i + 1) / pieces * 16;
     const T* left = a.data + (by_rows ? from * a.row_stride : 0);
     const T* right = b.data + (by_rows ? 0 : from * b.column_stride);
     for (int64_t j = 0; j < slices; j++) {
@@ -197,6 +218,9 @@ void cut_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, T alpha, Matrix<T
                    {right + inner * b.row_stride, b.row_stride, b.column_stride}, j == 0 ? beta : T(1),
                    c + from * (by_rows ? c_stride : 1), c_stride);
     }
+  };
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) piece(i);
   });
 }
 

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import thalweg as tw
@@ -76,25 +80,35 @@ PRODUCTS = [
 ]
 
 
+@pytest.mark.parametrize("dtype", [tw.float32, tw.float64, tw.complex64], ids=str)
 @pytest.mark.parametrize(("sizes", "transposed"), PRODUCTS)
-def test_products_of_any_shape_are_right_and_the_same_on_any_number_of_threads(sizes, transposed):
-    rng = np.random.default_rng(0)
+def test_products_of_any_shape_are_right_and_the_same_on_any_number_of_threads(sizes, transposed, dtype):
     m, n, k = sizes
-    a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
-    c = rng.standard_normal((m, n), np.float32)
-    left = tw.tensor(np.ascontiguousarray(a.T)).t() if "a" in transposed else tw.tensor(a)
-    right = tw.tensor(np.ascontiguousarray(b.T)).t() if "b" in transposed else tw.tensor(b)
+    a, b, c = (tw.tensor(array(shape), dtype=dtype) for shape in ((m, k), (k, n), (m, n)))
+    left = a.t().contiguous().t() if "a" in transposed else a
+    right = b.t().contiguous().t() if "b" in transposed else b
     threads, results = tw.get_num_threads(), []
     try:
         for count in (1, 2, 3):
             tw.set_num_threads(count)
-            results.append(tw.addmm(tw.tensor(c), left, right, beta=0.5, alpha=-2).numpy())
+            results.append(tw.addmm(c, left, right, beta=0.5, alpha=-2).numpy())
     finally:
         tw.set_num_threads(threads)
-    exact = 0.5 * c - 2 * (a.astype(np.float64) @ b.astype(np.float64))
+    wide = np.complex128 if dtype.is_complex else np.float64
+    exact = 0.5 * c.numpy().astype(wide) - 2 * (a.numpy().astype(wide) @ b.numpy().astype(wide))
     np.testing.assert_allclose(results[0], exact, rtol=0, atol=2e-6 * k)
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
+
+
+# The kernels of BLAS and of oneDNN for other processors than this one.
+@pytest.mark.parametrize("core", ["Haswell", "Sandybridge", "Nehalem"])
+def test_products_are_the_same_on_any_number_of_threads_of_other_processors(core):
+    isa = {"Haswell": "AVX2", "Sandybridge": "AVX", "Nehalem": "SSE41"}[core]
+    program = f"import pytest, sys; sys.exit(pytest.main(['-q', '-k', 'of_any_shape', {__file__!r}]))"
+    environment = {**os.environ, "OPENBLAS_CORETYPE": core, "ONEDNN_MAX_CPU_ISA": isa}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_rows_beside_a_product_stay_as_they_are():
