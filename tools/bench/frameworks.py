@@ -35,6 +35,12 @@ class Framework:
         result = self.module.tensor(array)
         return result.requires_grad_() if requires_grad else result
 
+    def random(self, *shape: int, dtype: str = "float32", requires_grad: bool = False) -> Any:
+        """Normal numbers, the same for both sides."""
+        array = np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32)
+        result = self.tensor(array).to(getattr(self.module, dtype))
+        return result.detach().requires_grad_() if requires_grad else result
+
     def set_threads(self, count: int) -> None:
         """How many threads kernels use."""
         self.module.set_num_threads(count)

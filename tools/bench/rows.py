@@ -1,7 +1,7 @@
 """What a row of the table is, and how it is measured."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench.measure import Contender, best_of, ratio_of, rounds_of, timed
 class Context:
     """What a row is measured with."""
 
-    sides: dict[str, Framework]
+    sides: Mapping[str, Framework]
     machine: Machine
     threads: int
 
@@ -60,7 +60,8 @@ class Row:
 
     `build` makes the contenders. The best of the peers counts: of `peers` where given, else of all but "thalweg" and
     the one that `floor_name` names. `target` is the largest ratio wanted. A floor is the contender `floor_name` times
-    `floor_scale`, or what `floor` computes from the machine; `or_floor` is a ratio to it that serves as well.
+    `floor_scale`, or what `floor` computes from the machine; `or_floor` is a ratio to it that serves as well, and with
+    `floor_decides` the one that is wanted.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Row:
     floor_name: str | None = None
     floor_scale: float = 1.0
     or_floor: float | None = None
+    floor_decides: bool = False
     floor_text: str = ""
     per_thread: bool = True  # measured once for each number of threads, else with the largest alone
     rounds: int = 1000  # at most; for rows whose samples hardly vary or cost much
@@ -120,17 +122,20 @@ def measure_row(row: Row, context: Context, rounds: int) -> Result:
     samples = rounds_of(contenders, rounds)
     medians = {name: statistics.median(values) for name, values in samples.items()}
     peers = row.peers or [c.name for c in contenders if c.name not in (OURS, row.floor_name)]
-    result.peer_name = best_of(samples, peers)
-    ratio = ratio_of(samples[OURS], samples[result.peer_name])
-    result.ours, result.peer, result.all = medians[OURS], medians[result.peer_name], medians
-    result.ratio, result.low, result.high = ratio.median, ratio.low, ratio.high
+    result.ours, result.all = medians[OURS], medians
+    if peers:
+        result.peer_name = best_of(samples, peers)
+        result.peer = medians[result.peer_name]
+        ratio = ratio_of(samples[OURS], samples[result.peer_name])
+        result.ratio, result.low, result.high = ratio.median, ratio.low, ratio.high
     if row.floor_name:
         result.floor = medians[row.floor_name] * row.floor_scale
         result.floor_ratio = ratio_of(samples[OURS], samples[row.floor_name]).median / row.floor_scale
     elif row.floor:
         result.floor = row.floor(context.machine)
         result.floor_ratio = result.ours / result.floor
-    result.met = result.ratio <= row.target
+    verdicts = [result.ratio <= row.target] if result.ratio is not None and not row.floor_decides else []
     if row.or_floor is not None and result.floor_ratio is not None:
-        result.met = result.met or result.floor_ratio <= row.or_floor
+        verdicts.append(result.floor_ratio <= row.or_floor)
+    result.met = any(verdicts) if verdicts else None
     return result

@@ -21,14 +21,16 @@ def amount(value: float | None, unit: str) -> str:
 
 def cells(result: dict[str, Any]) -> list[str]:
     """One row, in the order of COLUMNS."""
-    if result["ratio"] is None:
+    if result["ours"] is None:
         return [result["name"], str(result["threads"]), result["note"], "", "", f"{result['target']:.3g}", "-", ""]
     floor = ""
     if result["floor_ratio"] is not None:
         floor = f"{result['floor_ratio']:.2f} x {result['floor_text']}"
-    spread = f"{result['ratio']:.3g} ({result['low']:.3g}-{result['high']:.3g})"
-    peer = f"{amount(result['peer'], result['unit'])} {result['peer_name']}"
-    met = "yes" if result["met"] else "no"
+    spread, peer = "-", "-"
+    if result["ratio"] is not None:
+        spread = f"{result['ratio']:.3g} ({result['low']:.3g}-{result['high']:.3g})"
+        peer = f"{amount(result['peer'], result['unit'])} {result['peer_name']}"
+    met = {True: "yes", False: "no", None: "-"}[result["met"]]
     ours = amount(result["ours"], result["unit"])
     return [result["name"], str(result["threads"]), ours, peer, spread, f"{result['target']:.3g}", met, floor]
 
