@@ -22,6 +22,8 @@ namespace {
 constexpr double kFlopsPerPiece = 4e6;
 constexpr double kFlopsPerTile = 6e8;  // of large products of floats, so that many threads have work
 constexpr double kLarge = 3e8;         // flops from which BLAS takes products with a transposed left factor
+constexpr double kLargeOfAvx2 = 1e8;   // the same without AVX-512, of all products
+constexpr double kTransposedOfAvx2 = 2e7;
 constexpr int64_t kLeastTile = 128, kWideTile = 256, kTileInners = 512, kBlasInners = 256;
 constexpr int64_t kIntMax = 0x7fffffff;  // BLAS counts in 32 bits
 
@@ -114,30 +116,32 @@ Tiling tiling_of(int64_t m, int64_t n, int64_t wanted) {
   return t;
 }
 
-// Tiles of the result are shared among threads. They depend on the sizes alone, since oneDNN may compute a
-// tile and a part of it by different kernels; and they are few, since it packs its factors once a call. The
-// inner sums are cut too: its kernels slow down where the columns of a transposed factor are long.
-void tiled_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta,
-                float* c, int64_t c_stride) {
+// Tiles of the result are shared among threads; `multiply` computes one, as gemm() does. They depend on the
+// sizes alone, since a library may compute a tile and a part of it by different kernels; and they are few,
+// since it packs its factors once a call. The inner sums are cut into `slices`, each added to those before.
+template <class T, class Multiply>
+void tiled_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, T alpha, Matrix<T> a, Matrix<T> b, T beta,
+                T* c, int64_t c_stride, const Multiply& multiply) {
   double flops = flops_of(m, n, k);
   auto worth = [&](double each) { return std::max<int64_t>(1, static_cast<int64_t>(flops / each)); };
   Tiling tiling =
       tiling_of(m, n, std::min(worth(kFlopsPerPiece), std::max<int64_t>(4, worth(kFlopsPerTile))));
-  Parts rows{m, tiling.rows}, columns{n, tiling.columns};
-  Parts inners{k, (k + kTileInners - 1) / kTileInners};
+  Parts rows{m, tiling.rows}, columns{n, tiling.columns}, inners{k, slices};
+  auto tile = [&](int64_t i) {
+    int64_t row = rows.begin(i / columns.count), column = columns.begin(i % columns.count);
+    int64_t row_end = rows.begin(i / columns.count + 1), column_end = columns.begin(i % columns.count + 1);
+    for (int64_t j = 0; j < slices; j++) {
+      int64_t inner = inners.begin(j);
+      Matrix<T> left{a.data + row * a.row_stride + inner * a.column_stride, a.row_stride, a.column_stride};
+      Matrix<T> right{b.data + inner * b.row_stride + column * b.column_stride, b.row_stride,
+                      b.column_stride};
+      multiply(row_end - row, column_end - column, inners.begin(j + 1) - inner, alpha, left, right,
+               j == 0 ? beta : T(1), c + row * c_stride + column, c_stride);
+    }
+  };
   parallel_for(0, rows.count * columns.count, 1, [&](int64_t first, int64_t last) {
     OneThread one_thread;
-    for (int64_t i = first; i < last; i++) {
-      int64_t row = rows.begin(i / columns.count), column = columns.begin(i % columns.count);
-      int64_t row_end = rows.begin(i / columns.count + 1), column_end = columns.begin(i % columns.count + 1);
-      for (int64_t j = 0; j < inners.count; j++) {
-        int64_t inner = inners.begin(j);
-        onednn_gemm(row_end - row, column_end - column, inners.begin(j + 1) - inner, alpha,
-                    {a.data + row * a.row_stride + inner * a.column_stride, a.row_stride, a.column_stride},
-                    {b.data + inner * b.row_stride + column * b.column_stride, b.row_stride, b.column_stride},
-                    j == 0 ? beta : 1.0f, c + row * c_stride + column, c_stride);
-      }
-    }
+    for (int64_t i = first; i < last; i++) tile(i);
   });
 }
 
@@ -178,9 +182,7 @@ namespace {
 // Whether BLAS computes every 16 rows and columns that begin at a multiple of 16 alike, wherever a piece
 // ends. Its kernels for AVX2 go on by 12 columns and cut rows by halves, so that sums depend on the pieces'
 // sizes.
-template <class T>
 bool whole_at_16() {
-  if constexpr (!std::is_same_v<T, float>) return false;
   static const bool whole = [] {
     std::string_view core = scipy_openblas_get_corename();
     return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
@@ -188,49 +190,50 @@ bool whole_at_16() {
   return whole;
 }
 
-// Into how many pieces a product is cut, so that sums do not depend on the number of threads: one large piece
-// a thread where cuts leave no trace, since BLAS packs its operands once a call; else by the sizes alone.
-template <class T>
-int64_t pieces_of(int64_t length, double flops) {
-  int64_t worth = static_cast<int64_t>(flops / kFlopsPerPiece);
-  int64_t most = whole_at_16<T>() ? num_threads() : std::max<int64_t>(4, length / kWideTile);
-  return std::clamp<int64_t>(worth, 1, std::min(std::max<int64_t>(1, length / 16), most));
-}
-
-// Cuts the longer side of the result. Pieces begin at multiples of 16, where BLAS kernels are whole, and the
-// last takes the rest: a shorter one would be computed by another kernel. Of the inner sums each piece adds
-// one slice after another.
-template <class T>
-void cut_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, T alpha, Matrix<T> a, Matrix<T> b, T beta,
-              T* c, int64_t c_stride) {
+// Where that is so: cuts the longer side of the result into one large piece a thread, since BLAS packs its
+// operands once a call. The last takes the rest: a shorter one would be computed by another kernel. Of the
+// inner sums each piece adds one slice after another.
+void cut_gemm(int64_t m, int64_t n, int64_t k, int64_t slices, float alpha, Matrix<float> a, Matrix<float> b,
+              float beta, float* c, int64_t c_stride) {
   bool by_rows = m >= n;
   int64_t length = by_rows ? m : n, units = std::max<int64_t>(1, length / 16);
-  int64_t pieces = pieces_of<T>(length, flops_of(m, n, k));
+  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops_of(m, n, k) / kFlopsPerPiece), 1,
+                                       std::min<int64_t>(units, num_threads()));
   Parts inners{k, slices};
-  auto piece = [&](int64_t i) {
-    int64_t from = units * i / pieces * 16, to = i == pieces - 1 ? length : units * (i + 1) / pieces * 16;
-    const T* left = a.data + (by_rows ? from * a.row_stride : 0);
-    const T* right = b.data + (by_rows ? 0 : from * b.column_stride);
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    int64_t from = units * first / pieces * 16, to = last == pieces ? length : units * last / pieces * 16;
+    const float* left = a.data + (by_rows ? from * a.row_stride : 0);
+    const float* right = b.data + (by_rows ? 0 : from * b.column_stride);
     for (int64_t j = 0; j < slices; j++) {
       int64_t inner = inners.begin(j);
-      blas_gemm<T>(by_rows ? to - from : m, by_rows ? n : to - from, inners.begin(j + 1) - inner, alpha,
-                   {left + inner * a.column_stride, a.row_stride, a.column_stride},
-                   {right + inner * b.row_stride, b.row_stride, b.column_stride}, j == 0 ? beta : T(1),
-                   c + from * (by_rows ? c_stride : 1), c_stride);
+      blas_gemm<float>(by_rows ? to - from : m, by_rows ? n : to - from, inners.begin(j + 1) - inner, alpha,
+                       {left + inner * a.column_stride, a.row_stride, a.column_stride},
+                       {right + inner * b.row_stride, b.row_stride, b.column_stride}, j == 0 ? beta : 1.0f,
+                       c + from * (by_rows ? c_stride : 1), c_stride);
     }
-  };
-  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; i++) piece(i);
   });
 }
 
-// How many slices of inner sums BLAS adds up; 0: the product is oneDNN's. Large products with a transposed
-// left factor, gradients of weights, are faster in BLAS, when the columns it reads are short.
-int64_t blas_slices(int64_t m, int64_t n, int64_t k, const Matrix<float>& a) {
-  if (m == 1 || n == 1) return 1;
+// Whether BLAS takes a product of floats, or oneDNN. Large products with a transposed left factor, gradients
+// of weights, are faster in BLAS; so are all large ones without AVX-512, where oneDNN reads its left factor
+// in place.
+bool for_blas(int64_t m, int64_t n, int64_t k, const Matrix<float>& a) {
+  if (m == 1 || n == 1) return true;
+  if (std::min(m, n) < kLeastTile) return false;
   bool transposed = a.column_stride != 1 && k > 1;
-  bool large = std::min(m, n) >= kLeastTile && flops_of(m, n, k) >= kLarge;
-  return transposed && large ? (k + kBlasInners - 1) / kBlasInners : 0;
+  if (vector::has_avx512()) return transposed && flops_of(m, n, k) >= kLarge;
+  return flops_of(m, n, k) >= (transposed ? kTransposedOfAvx2 : kLargeOfAvx2);
+}
+
+void float_gemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta,
+                float* c, int64_t c_stride) {
+  // oneDNN's kernels slow down where the columns of a transposed factor are long, those of BLAS for AVX-512
+  // where it reads long columns of the left one.
+  auto slices_of = [k](int64_t inners) { return (k + inners - 1) / inners; };
+  if (!for_blas(m, n, k, a))
+    return tiled_gemm(m, n, k, slices_of(kTileInners), alpha, a, b, beta, c, c_stride, onednn_gemm);
+  if (!whole_at_16()) return tiled_gemm(m, n, k, 1, alpha, a, b, beta, c, c_stride, blas_gemm<float>);
+  cut_gemm(m, n, k, m == 1 || n == 1 ? 1 : slices_of(kBlasInners), alpha, a, b, beta, c, c_stride);
 }
 
 }  // namespace
@@ -252,11 +255,10 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T 
   if constexpr (std::is_same_v<T, float>) {
     if (matrix_unit_allowed.load(std::memory_order_relaxed) && amx::pays(m, n, k))
       return amx::gemm(m, n, k, alpha, a, b, beta, c, c_stride);
-    int64_t slices = blas_slices(m, n, k, a);
-    if (slices == 0) return tiled_gemm(m, n, k, alpha, a, b, beta, c, c_stride);
-    return cut_gemm<float>(m, n, k, slices, alpha, a, b, beta, c, c_stride);
+    return float_gemm(m, n, k, alpha, a, b, beta, c, c_stride);
+  } else {
+    tiled_gemm(m, n, k, 1, alpha, a, b, beta, c, c_stride, blas_gemm<T>);
   }
-  cut_gemm(m, n, k, 1, alpha, a, b, beta, c, c_stride);
 }
 
 template void gemm(int64_t, int64_t, int64_t, float, Matrix<float>, Matrix<float>, float, float*, int64_t,
