@@ -4,6 +4,8 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.composites.support import bool_dtype
+from thalweg.frontend.creation import full_like
 
 
 @export(function=True)
@@ -63,3 +65,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     if input.shape != other.shape:
         return False
     return bool((input == other).all())
+
+
+@export(function=True, method=True)
+def isreal(input: Tensor) -> Tensor:
+    """Whether each element has no imaginary part."""
+    return ops.eq(ops.imag(input), 0) if input.dtype.is_complex else full_like(input, True, dtype=bool_dtype)

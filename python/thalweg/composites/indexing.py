@@ -1,10 +1,11 @@
 """Indexing ops written with index, index_put, gather and scatter_elements."""
 
+import math
 from typing import Any
 
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
-from thalweg.composites.support import as_number, bool_dtype, broadcast_shape, int64, require_none, wrap_dim
+from thalweg.composites.support import as_number, bool_dtype, broadcast_shape, int64, ints, require_none, wrap_dim
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod"}
 
@@ -386,3 +387,30 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         return ops.scatter_elements(zeros, -1, tensor.unsqueeze(-1), 1)
     except IndexError:
         raise RuntimeError(f"one_hot: classes in [0, {num_classes}) are wanted") from None
+
+
+@export(function=True)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """For positions in a flattened tensor of this shape, the index along each dim.
+
+    Raises:
+        ValueError: a position that the shape does not have.
+
+    >>> import thalweg as tw
+    >>> [index.tolist() for index in tw.unravel_index(tw.tensor([1, 5]), (2, 3))]
+    [[0, 1], [1, 2]]
+    """
+    if not isinstance(indices, Tensor) or indices.dtype.is_floating_point or indices.dtype.is_complex:
+        raise ValueError(
+            f"unravel_index: a tensor of integers is wanted, got {getattr(indices, 'dtype', type(indices).__name__)}"
+        )
+    sizes = ints("unravel_index", (shape,))
+    count = math.prod(sizes)
+    indices = indices.to(int64)
+    if indices.numel() and not (bool((indices >= 0).all()) and bool((indices < count).all())):
+        raise ValueError(f"unravel_index: positions from 0 to {count - 1} are wanted for the shape {tuple(sizes)}")
+    found = []
+    for size in reversed(sizes):
+        found.append(ops.remainder(indices, size))
+        indices = ops.floor_divide(indices, size)
+    return tuple(reversed(found))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from thalweg._core._tensor import Tensor, op
 from thalweg._registry import export, ops
+from thalweg.frontend.creation import empty_like, zeros_like
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -173,3 +174,25 @@ def softsign(input: Tensor) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """input - tanh(input)."""
     return input - input.tanh()
+
+
+@export(nn=True)
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample of the relaxed categorical distribution of these logits (Jang, Gu & Poole, 2017).
+
+    Args:
+        logits: unnormalised log-probabilities along dim.
+        tau: the temperature; the lower, the closer to one-hot.
+        hard: the one-hot sample, with the gradient of the relaxed one.
+        eps: accepted and ignored.
+
+    >>> import thalweg as tw
+    >>> tw.nn.functional.gumbel_softmax(tw.zeros(3, 5), hard=True).sum(-1)
+    tensor([1., 1., 1.])
+    """
+    noise = -empty_like(logits).exponential_().log()
+    soft = ops.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    return zeros_like(soft).scatter(dim, index, 1.0) - soft.detach() + soft

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from thalweg._core._tensor import Tensor, dtype
 from thalweg._registry import export, ops
+from thalweg.composites.support import wrap_dim
 
 __all__ = ["dist", "linalg_norm", "linalg_vector_norm", "matrix_norm", "norm"]
 
@@ -124,3 +125,25 @@ def norm(
 def dist(input: Tensor, other: Tensor, p: int | float = 2) -> Tensor:
     """The p-norm of input - other, broadcast."""
     return linalg_vector_norm(input - other, p)
+
+
+@export(function=True, method=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each slice along dim scaled down to a p-norm of maxnorm where it has a larger one.
+
+    Raises:
+        RuntimeError: fewer than two dims, or p or maxnorm that is not positive.
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: at least two dims are wanted, got {input.ndim}")
+    if p <= 0 or maxnorm < 0:
+        raise RuntimeError(f"renorm: a positive p and a maxnorm of 0 or more are wanted, got {p} and {maxnorm}")
+    own = wrap_dim("renorm", dim, input.ndim)
+    norms = linalg_vector_norm(input, p, [d for d in range(input.ndim) if d != own], True)
+    return input * ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+
+
+@export(method=True)
+def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """renorm() in place."""
+    return self.copy_(renorm(self.clone(), p, dim, maxnorm))

@@ -5,11 +5,15 @@ from typing import Any
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
-from thalweg.composites.support import require_none
+from thalweg.composites.support import bool_dtype, require_none
+from thalweg.frontend.creation import full_like
+from thalweg.frontend.dtypes import result_type
+from thalweg.frontend.from_data import as_tensor
 
 __all__ = [
     "argsort",
     "bucketize",
+    "isin",
     "median",
     "msort",
     "nanmedian",
@@ -218,3 +222,29 @@ def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = Fa
     if boundaries.ndim != 1:
         raise RuntimeError(f"bucketize: boundaries must have one dim, got shape {list(boundaries.shape)}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@export(function=True)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of test_elements; with invert, whether it is none. NaN is none.
+
+    One of the two may be a number. assume_unique is accepted: it makes no difference.
+
+    >>> import thalweg as tw
+    >>> tw.isin(tw.tensor([[1, 2], [3, 4]]), tw.tensor([2, 3]))
+    tensor([[False,  True],
+            [ True, False]])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError(
+            f"isin: at least one Tensor is wanted, got {type(elements).__name__} and {type(test_elements).__name__}"
+        )
+    dtype = result_type(elements, test_elements)
+    elements, test_elements = as_tensor(elements).to(dtype), as_tensor(test_elements).to(dtype)
+    if not test_elements.numel():
+        return full_like(elements, invert, dtype=bool_dtype)
+    ordered = ops.sort(test_elements.reshape(-1))[0]
+    # NaN, which comes last, would lead a search astray; where it stands for infinity, that compares unequal to it.
+    ascending = ops.where(ordered.isnan(), math.inf, ordered) if dtype.is_floating_point else ordered
+    places = searchsorted(ascending, elements).clamp(max=ordered.numel() - 1)
+    return ops.ne(ordered[places], elements) if invert else ops.eq(ordered[places], elements)

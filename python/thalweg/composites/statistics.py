@@ -2,10 +2,11 @@
 
 from thalweg._core._tensor import Tensor
 from thalweg._registry import export, ops
+from thalweg.composites.creation import triu_indices
 from thalweg.composites.norms import linalg_vector_norm
 from thalweg.composites.support import require_none
 
-__all__ = ["cdist", "corrcoef", "cov", "cumulative_trapezoid", "diff", "trapezoid", "trapz"]
+__all__ = ["cdist", "corrcoef", "cov", "cumulative_trapezoid", "diff", "pdist", "trapezoid", "trapz"]
 
 
 @export(function=True, method=True)
@@ -146,3 +147,19 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     if p < 0:
         raise RuntimeError(f"cdist: p must not be negative, got {p}")
     return linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+@export(function=True, nn=True)
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances between the rows of a matrix: of row 0 to 1, 2, ..., of row 1 to 2, ....
+
+    >>> import thalweg as tw
+    >>> tw.pdist(tw.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist: a matrix is wanted, got a tensor of shape {list(input.shape)}")
+    if p < 0:
+        raise RuntimeError(f"pdist: a p of 0 or more is wanted, got {p}")
+    first, second = triu_indices(input.shape[0], input.shape[0], 1)
+    return linalg_vector_norm(input[first] - input[second], p, 1)

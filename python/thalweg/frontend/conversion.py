@@ -174,10 +174,58 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
-@export(method=True)
-def is_signed(self: Tensor) -> bool:
+@export(function=True, method=True)
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
-    return self.dtype.is_signed
+    return input.dtype.is_signed
+
+
+@export(function=True, method=True)
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not zero; RuntimeError for other numbers of elements."""
+    return bool(input)
+
+
+@export(function=True, method=True)
+def is_conj(input: Tensor) -> bool:
+    """False: a conjugate is computed at once, never left to be."""
+    return False
+
+
+@export(function=True, method=True)
+def is_neg(input: Tensor) -> bool:
+    """False: a negative is computed at once, never left to be."""
+    return False
+
+
+@export(function=True, method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: see is_conj()."""
+    return input
+
+
+@export(function=True, method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: see is_neg()."""
+    return input
+
+
+@export(function=True, method=True)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether the shapes are the same."""
+    return input.shape == other.shape
+
+
+@export(method=True)
+def ndimension(self: Tensor) -> int:
+    """The number of dims."""
+    return self.ndim
+
+
+@export(method=True)
+def nelement(self: Tensor) -> int:
+    """The number of elements."""
+    return self.numel()
 
 
 @export(method=True)

@@ -72,3 +72,17 @@ def test_rows_far_apart_in_size_and_length():
         wide = x.astype(np.float64)
         np.testing.assert_allclose(tw.softmax(tw.tensor(x), 1).numpy(), softmax(wide, 1), rtol=3e-6, atol=1e-37)
         np.testing.assert_allclose(tw.log_softmax(tw.tensor(x), 1).numpy(), log_softmax(wide, 1), rtol=1e-6, atol=1e-3)
+
+
+def test_gumbel_softmax():
+    tw.manual_seed(0)
+    shares = np.array([0.5, 0.3, 0.2])
+    logits = tw.tensor(np.log(shares)).expand(20000, 3).requires_grad_()
+    hard = F.gumbel_softmax(logits, tau=0.7, hard=True)
+    assert sorted(set(hard.detach().numpy().round(12).ravel())) == [0, 1]
+    np.testing.assert_allclose(hard.detach().mean(0).numpy(), shares, atol=0.02)
+    (hard * tw.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert (logits.grad != 0).any()  # that of the soft sample
+    soft = F.gumbel_softmax(logits.detach(), tau=0.7)
+    np.testing.assert_allclose(soft.sum(-1).numpy(), 1, rtol=1e-6)
+    np.testing.assert_allclose(F.one_hot(soft.argmax(-1), 3).double().mean(0).numpy(), shares, atol=0.02)

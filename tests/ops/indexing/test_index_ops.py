@@ -116,3 +116,17 @@ def test_sums_do_not_depend_on_the_number_of_threads():
 def test_negative_indices_are_refused(call):
     with pytest.raises(IndexError, match="must not be negative .not so at"):
         call(tw.zeros(3), tw.tensor([-1]))
+
+
+def test_unravel_index():
+    positions = np.array([[0, 5], [17, 23]], np.uint8)
+    got = tw.unravel_index(tw.tensor(positions), (2, 3, 4))
+    for index, wanted in zip(got, np.unravel_index(positions, (2, 3, 4)), strict=True):
+        assert index.dtype == tw.int64 and index.tolist() == wanted.tolist()
+    for wrong, error in (
+        (tw.tensor([24]), "from 0 to 23"),
+        (tw.tensor([-1]), "from 0 to 23"),
+        (tw.ones(1), "integers"),
+    ):
+        with pytest.raises(ValueError, match=f"unravel_index: .*{error}"):
+            tw.unravel_index(wrong, (2, 3, 4))

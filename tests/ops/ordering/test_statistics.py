@@ -45,3 +45,17 @@ def test_cdist():
 def test_trapezoids_of_bytes_wrap_around():
     y, x = (tw.tensor(v, dtype=tw.uint8) for v in ([200, 100, 7], [9, 3, 90]))
     assert tw.trapezoid(y, x).item() == 170.5 and tw.trapezoid(y).item() == 203.5
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 3.5, float("inf")])
+def test_pdist(p):
+    first, second = np.triu_indices(4, 1)
+    check(
+        lambda x: tw.pdist(x, p),
+        lambda x: np.linalg.norm(x[first] - x[second], p, -1),
+        [sample((4, 3))],
+        grad=p != 0,
+    )
+    assert tw.pdist(tw.ones(1, 3)).shape == (0,)
+    with pytest.raises(RuntimeError, match=r"pdist: a matrix is wanted, got a tensor of shape \[2\]"):
+        tw.pdist(tw.ones(2))

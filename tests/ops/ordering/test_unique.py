@@ -60,3 +60,16 @@ def test_searchsorted_bucketize():
     assert tw.searchsorted(shuffled, 3, sorter=sorter, side="right") == 2
     with pytest.raises(RuntimeError, match="side"):
         tw.searchsorted(rows[0], 1, side="middle")
+
+
+def test_isin():
+    x, among = np.array([[1, 5, 2], [7, 2, 0]]), np.array([2, 7, 7, -1])
+    assert tw.isin(tw.tensor(x), tw.tensor(among)).tolist() == np.isin(x, among).tolist()
+    assert tw.isin(tw.tensor(x), tw.tensor(among), invert=True).tolist() == np.isin(x, among, invert=True).tolist()
+    assert tw.isin(tw.tensor(x), 2.5).any().item() is False and tw.isin(7, tw.tensor(among)).item() is True
+    nan = tw.tensor([float("nan"), 1.0])
+    assert tw.isin(nan, nan).tolist() == [False, True]
+    assert tw.isin(tw.tensor([float("inf")]), nan).tolist() == [False]
+    assert tw.isin(tw.tensor(x), tw.tensor([])).any().item() is False
+    with pytest.raises(TypeError, match="isin: at least one Tensor is wanted, got int and float"):
+        tw.isin(1, 2.0)

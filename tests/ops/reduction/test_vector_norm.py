@@ -62,3 +62,22 @@ def test_norm_and_dist():
     assert tw.norm(tw.tensor([3.0, 4.0], dtype=tw.float16)).dtype == tw.float16
     with pytest.raises(RuntimeError, match="empty dim"):
         tw.linalg.vector_norm(tw.zeros(0, 3), math.inf)
+
+
+@pytest.mark.parametrize("p", [1, 2, 2.5, math.inf])
+def test_renorm(p):
+    def reference(x, dim):
+        axes = tuple(d for d in range(x.ndim) if d != dim % x.ndim)
+        powers = (
+            np.abs(x).max(axes, keepdims=True)
+            if p == math.inf
+            else (np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p)
+        )
+        return np.where(powers > 1.5, x * 1.5 / (powers + 1e-7), x)
+
+    check(lambda x, dim: tw.renorm(x, p, dim, 1.5), reference, [sample((3, 4), dim=0), sample((2, 3, 4), dim=-1)])
+    x = tw.tensor(array((3, 4)))
+    assert x.renorm_(p, 0, 1.5) is x
+    np.testing.assert_allclose(x.numpy(), reference(array((3, 4)), 0), rtol=1e-12)
+    with pytest.raises(RuntimeError, match="renorm: at least two dims are wanted, got 1"):
+        tw.renorm(tw.ones(3), p, 0, 1.0)
