@@ -5,6 +5,7 @@ from thalweg._registry import export, ops
 from thalweg.composites.creation import triu_indices
 from thalweg.composites.norms import linalg_vector_norm
 from thalweg.composites.support import require_none
+from thalweg.frontend.global_creation import beside
 
 __all__ = ["cdist", "corrcoef", "cov", "cumulative_trapezoid", "diff", "pdist", "trapezoid", "trapz"]
 
@@ -161,5 +162,6 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist: a matrix is wanted, got a tensor of shape {list(input.shape)}")
     if p < 0:
         raise RuntimeError(f"pdist: a p of 0 or more is wanted, got {p}")
-    first, second = triu_indices(input.shape[0], input.shape[0], 1)
+    with beside(input):
+        first, second = triu_indices(input.shape[0], input.shape[0], 1)
     return linalg_vector_norm(input[first] - input[second], p, 1)

@@ -372,6 +372,15 @@ CALLS = {
     "cov": lambda t: [tw.cov(t(4, 6)), tw.cov(t(4, 6), fweights=t.ints(4, 6, low=1), aweights=t(6, low=0.1))],
     "corrcoef": lambda t: tw.corrcoef(t(4, 6)),
     "cdist": lambda t: tw.cdist(t(4, 6), t(3, 6)),
+    "pdist": lambda t: tw.pdist(t(4, 6)),
+    "gradient": lambda t: tw.gradient(t(4, 6), spacing=[2.0, t(6).sort()[0]], edge_order=2),
+    "renorm": lambda t: tw.renorm(t(4, 6), 2, 1, 0.5),
+    "renorm_": method("renorm_", 2, 0, 0.5),
+    # membership and positions
+    "isin": lambda t: tw.isin(t.ints(9, 4, 6), t.ints(9, 3)),
+    "isreal": lambda t: tw.isreal(t(4, 6)),
+    "unravel_index": lambda t: tw.unravel_index(t.ints(24, 5), (2, 3, 4)),
+    "gumbel_softmax": lambda t: F.gumbel_softmax(t(4, 6)),
 }
 for _dims in (1, 2, 3):
     for _kind, _arguments in POOLS.items():
