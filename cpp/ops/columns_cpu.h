@@ -14,7 +14,9 @@ template <class F>
 void for_taps(const ConvGeometry& g, int64_t row, F f) {
   int64_t tap = row % g.taps(), channel = row / g.taps();
   int64_t k[3] = {tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1], tap % g.kernel[2]};
-  auto at = [&](int i, int64_t p) { return p * g.stride[i] - g.padding[i] + k[i] * g.dilation[i]; };
+  auto at = [&](int i, int64_t p) {
+    return input_position(p, k[i], g.stride[i], g.padding[i], g.dilation[i]);
+  };
   int64_t column = 0;
   for (int64_t a = 0; a < g.out[0]; a++)
     for (int64_t b = 0; b < g.out[1]; b++) {

@@ -5,8 +5,25 @@
 #include <cstdint>
 
 #include "base/dims.h"
+#include "base/formula.h"
 
 namespace tw::ops {
+
+// y = conv(x, w); x = the transposed convolution of y; w from x and y.
+enum class ConvDirection { kForward, kInput, kWeight };
+
+// Where in its input, along one dim, a tap of the kernel is at an output position; it may lie outside.
+template <class I>
+TW_FORMULA I input_position(I output, I tap, I stride, I padding, I dilation) {
+  return output * stride - padding + tap * dilation;
+}
+// The output position at which a tap is at an input position; -1 where there is none.
+template <class I>
+TW_FORMULA I output_position(I input, I tap, I stride, I padding, I dilation, I outputs) {
+  I reach = input + padding - tap * dilation;
+  if (reach < 0 || reach % stride != 0) return -1;
+  return reach / stride < outputs ? reach / stride : -1;
+}
 
 // A plain convolution between x[N, C, *D] and y[N, O, *P] with w[O, C/g, *K], all without gaps and row-major
 // unless said; three spatial dims, the leading ones 1 where there are fewer.

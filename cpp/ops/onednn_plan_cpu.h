@@ -10,8 +10,6 @@
 
 namespace tw::ops {
 
-enum class ConvDirection { kForward, kInput, kWeight };
-
 using device::OneThread;
 
 const dnnl::engine& onednn_engine();

@@ -10,17 +10,6 @@ using namespace device;
 
 namespace {
 
-template <class A>
-ConvGeometry window_geometry(const A& a, const Dims& image) {
-  Dims kernel{1, image[1]}, out{1, 1};
-  for (int i = 0; i < 2; i++) {
-    kernel.push_back(a.kernel_size[i]);
-    out.push_back(
-        (image[i + 2] + 2 * a.padding[i] - a.dilation[i] * (a.kernel_size[i] - 1) - 1) / a.stride[i] + 1);
-  }
-  return conv_geometry(image, kernel, out, a.stride, a.padding, a.dilation, 1);
-}
-
 void unfold_kernel(KernelContext& k) {
   ConvGeometry g = window_geometry(k.attrs<ColumnsAttrs>(), *k.in(0).sizes);
   int64_t from = g.in_channels * g.in_positions(), to = g.in_channels * g.taps() * g.out_positions();

@@ -3,6 +3,7 @@
 //   input [*] in [0, 1], target [*] -> [*]
 // The gradient by the input is (x - t) / (x (1 - x)), whose divisor is kept from 0, so that it is finite (and
 // not 0) where the logarithm is limited; that by the target is log(1 - x) - log(x).
+#include "ops/loss/binary_cross_entropy_formula.h"
 #include "ops/pointwise/rules.h"
 #include "sbp/rules.h"
 
@@ -12,15 +13,13 @@ using namespace ir;
 
 namespace {
 
-constexpr double kSmallest = 1e-12;
-
 void infer_each(InferContext& c) {
   TW_CHECK(is_float(c.in(0).dtype), kNotImplemented, "binary_cross_entropy: a floating dtype is wanted, got ",
            c.in(0).dtype);
   infer_broadcast(c);
 }
 
-Value divisor(const Value& x) { return op<"maximum">(x * (1.0 - x), kSmallest); }
+Value divisor(const Value& x) { return op<"maximum">(x * (1.0 - x), kBceLeastDivisor); }
 
 void each_grad(GradContext& c) {
   Value x = c.input(0), t = c.input(1);

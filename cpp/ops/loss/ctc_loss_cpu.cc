@@ -10,33 +10,13 @@
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
+#include "ops/loss/ctc_loss_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-constexpr double kNone = -std::numeric_limits<double>::infinity();
-
-double log_add(double a, double b) {
-  double high = std::max(a, b);
-  if (high == kNone) return kNone;
-  return high + std::log1p(std::exp(std::min(a, b) - high));
-}
-
-// One sequence: its extended target (blank, t0, blank, t1, ..., blank) and its emissions.
-template <class T>
-struct Sequence {
-  const T* log_probs;  // [T, N, C], at this sample
-  int64_t step, steps;
-  std::vector<int64_t> labels;
-
-  int64_t states() const { return static_cast<int64_t>(labels.size()); }
-  double emission(int64_t t, int64_t s) const { return static_cast<double>(log_probs[t * step + labels[s]]); }
-  // A blank may be skipped between two different classes.
-  bool may_skip(int64_t s) const { return s >= 2 && s % 2 == 1 && labels[s] != labels[s - 2]; }
-};
 
 template <class T>
 class Batch {
@@ -53,17 +33,17 @@ class Batch {
   }
   int64_t samples() const { return samples_; }
   int64_t classes() const { return classes_; }
-  Sequence<T> sequence(int64_t n) const {
-    Sequence<T> result{log_probs_.data() + n * classes_, samples_ * classes_, a_.input_lengths[n], {}};
+  CtcSequence<T> sequence(int64_t n) const {
     const int64_t* target = targets_.data() + (row_ >= 0 ? n * row_ : starts_[n]);
-    for (int64_t i = 0; i < a_.target_lengths[n]; i++) {
+    for (int64_t i = 0; i < a_.target_lengths[n]; i++)
       TW_CHECK(target[i] >= 0 && target[i] < classes_, kIndex, "ctc_loss: targets must be in [0, ", classes_,
                "), got ", target[i]);
-      result.labels.push_back(a_.blank);
-      result.labels.push_back(target[i]);
-    }
-    result.labels.push_back(a_.blank);
-    return result;
+    return {log_probs_.data() + n * classes_,
+            samples_ * classes_,
+            a_.input_lengths[n],
+            target,
+            a_.target_lengths[n],
+            a_.blank};
   }
 
  private:
@@ -76,42 +56,36 @@ class Batch {
 
 // alpha[t][s]: log of the probability of all paths that are in state s at time t.
 template <class T>
-double forward(const Sequence<T>& q, int64_t width, T* alpha) {
+double forward(const CtcSequence<T>& q, int64_t width, T* alpha) {
   int64_t states = q.states();
   if (q.steps == 0) return states == 1 ? 0 : std::numeric_limits<double>::infinity();
-  std::vector<double> before(states, kNone), now(states, kNone);
+  std::vector<double> before(states, kCtcNone), now(states, kCtcNone);
   for (int64_t t = 0; t < q.steps; t++) {
     for (int64_t s = 0; s < states; s++) {
-      double sum = t == 0 ? (s < 2 ? 0 : kNone) : before[s];
-      if (t > 0 && s > 0) sum = log_add(sum, before[s - 1]);
-      if (t > 0 && q.may_skip(s)) sum = log_add(sum, before[s - 2]);
-      now[s] = sum + q.emission(t, s);
+      now[s] = q.arrive(t, s, before.data());
       alpha[t * width + s] = static_cast<T>(now[s]);
     }
     std::swap(before, now);
   }
-  double end = before[states - 1];
-  return -(states > 1 ? log_add(end, before[states - 2]) : end);
+  return -q.whole(before.data());
 }
 
 // dx = g (exp(log_probs) - the probability of emitting each class at each time, given the target). The first
 // term is what log_softmax would subtract from the second, and is 0 in the sum over classes: a gradient of
 // the logits.
 template <class T>
-void backward(const Sequence<T>& q, int64_t width, const T* alpha, double loss, double g, int64_t classes,
+void backward(const CtcSequence<T>& q, int64_t width, const T* alpha, double loss, double g, int64_t classes,
               T* dx) {
   int64_t states = q.states();
-  std::vector<double> after(states, kNone), now(states, kNone);
+  std::vector<double> after(states, kCtcNone), now(states, kCtcNone);
   for (int64_t t = q.steps - 1; t >= 0; t--) {
     for (int64_t c = 0; c < classes; c++)
       dx[t * q.step + c] = static_cast<T>(g * std::exp(static_cast<double>(q.log_probs[t * q.step + c])));
     for (int64_t s = 0; s < states; s++) {
-      double sum = t == q.steps - 1 ? (s + 2 >= states ? 0 : kNone) : after[s];
-      if (t < q.steps - 1 && s + 1 < states) sum = log_add(sum, after[s + 1]);
-      if (t < q.steps - 1 && s + 2 < states && q.may_skip(s + 2)) sum = log_add(sum, after[s + 2]);
-      now[s] = sum + q.emission(t, s);
-      dx[t * q.step + q.labels[s]] -=
-          static_cast<T>(g * std::exp(static_cast<double>(alpha[t * width + s]) + sum + loss));
+      double on = q.leave(t, s, after.data());
+      now[s] = on + q.emission(t, s);
+      dx[t * q.step + q.label(s)] -=
+          static_cast<T>(g * std::exp(static_cast<double>(alpha[t * width + s]) + on + loss));
     }
     std::swap(after, now);
   }
@@ -122,7 +96,7 @@ void ctc_loss_kernel(KernelContext& k) {
   dispatch_full_float(k.in(0).dtype, k.op, [&]<class T>() {
     Batch<T> batch(k.in(0), k.in(1), a);
     int64_t width = k.out(1).size(2), block = k.out(1).size(1) * width;
-    std::fill_n(k.out(1).as<T>(), k.out(1).count(), static_cast<T>(kNone));
+    std::fill_n(k.out(1).as<T>(), k.out(1).count(), static_cast<T>(kCtcNone));
     parallel_for(0, batch.samples(), 1 + 20000 / (block + 1), [&](int64_t first, int64_t last) {
       for (int64_t n = first; n < last; n++) {
         double loss = forward<T>(batch.sequence(n), width, k.out(1).as<T>() + n * block);
@@ -142,14 +116,11 @@ void ctc_loss_backward_kernel(KernelContext& k) {
     std::fill_n(dx, k.out().count(), T(0));
     parallel_for(0, batch.samples(), 1 + 20000 / (block + 1), [&](int64_t first, int64_t last) {
       for (int64_t n = first; n < last; n++) {
-        Sequence<T> q = batch.sequence(n);
+        CtcSequence<T> q = batch.sequence(n);
         if (q.steps == 0) continue;
         // The loss again, from alpha: the stored one may have been zeroed.
-        const T* end = alpha.data() + n * block + (q.steps - 1) * width;
-        int64_t states = q.states();
-        double total = static_cast<double>(end[states - 1]);
-        if (states > 1) total = log_add(total, static_cast<double>(end[states - 2]));
-        if (total == kNone && a.zero_infinity) continue;
+        double total = q.whole(alpha.data() + n * block + (q.steps - 1) * width);
+        if (total == kCtcNone && a.zero_infinity) continue;
         backward<T>(q, width, alpha.data() + n * block, -total, static_cast<double>(grad[n]), batch.classes(),
                     dx + n * batch.classes());
       }

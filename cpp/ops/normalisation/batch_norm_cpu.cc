@@ -93,9 +93,9 @@ struct Forward {
     });
     std::vector<C> scale(channels), shift(channels);
     for (int64_t c = 0; c < channels; c++) {
-      C r = C(1 / std::sqrt(squares[c] / planes.count() + eps));
+      C r = C(norm_rstd(squares[c], planes.count(), eps));
       rstd[channel + c] = r;
-      unbiased[channel + c] = C(squares[c] / std::max(0.0, planes.count() - 1));
+      unbiased[channel + c] = C(unbiased_variance(squares[c], planes.count()));
       scale[c] = weight ? r * weight[channel + c] : r;
       shift[c] = bias ? bias[channel + c] : C(0);
     }
@@ -138,9 +138,8 @@ struct Backward {
       double r = rstd[channel + c], w = weight ? static_cast<double>(weight[channel + c]) : 1;
       dw[channel + c] = C(products[c] * r);
       db[channel + c] = C(sums[c]);
-      p[c] = C(w * r);
-      q[c] = C(-w * r * r * r * products[c] / planes.count());
-      rest[c] = C(-w * r * sums[c] / planes.count());
+      auto slope = NormSlope<C>::of(w, w * sums[c], w * products[c] * r, r, planes.count());
+      p[c] = slope.p, q[c] = slope.q, rest[c] = slope.rest;
     }
     if (!dx) return;
     for_pieces(planes, channel, channels, [&](int64_t at, int64_t first, int64_t width) {

@@ -102,8 +102,8 @@ struct ForwardLast {
     std::vector<C> scale(channels), shift(channels);
     for (int64_t c = 0; c < channels; c++) {
       mean[c] = C(all.mean[c]);
-      rstd[c] = C(1 / std::sqrt(all.squares[c] / static_cast<double>(rows) + eps));
-      unbiased[c] = C(all.squares[c] / std::max(0.0, static_cast<double>(rows) - 1));
+      rstd[c] = C(norm_rstd(all.squares[c], static_cast<double>(rows), eps));
+      unbiased[c] = C(unbiased_variance(all.squares[c], static_cast<double>(rows)));
       scale[c] = weight ? rstd[c] * weight[c] : rstd[c];
       shift[c] = bias ? bias[c] : C(0);
     }
@@ -137,9 +137,8 @@ struct BackwardLast {
       double r = rstd[c], w = weight ? static_cast<double>(weight[c]) : 1, n = static_cast<double>(rows);
       dw[c] = C(sums[channels + c] * r);
       db[c] = C(sums[c]);
-      p[c] = C(w * r);
-      q[c] = C(-w * r * r * r * sums[channels + c] / n);
-      rest[c] = C(-w * r * sums[c] / n);
+      auto slope = NormSlope<C>::of(w, w * sums[c], w * sums[channels + c] * r, r, n);
+      p[c] = slope.p, q[c] = slope.q, rest[c] = slope.rest;
     }
     if (!dx) return;
     const C* terms[] = {mean, p.data(), q.data(), rest.data()};

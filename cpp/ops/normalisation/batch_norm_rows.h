@@ -8,6 +8,7 @@
 #include "device/cpu/clones.h"
 #include "device/cpu/element.h"
 #include "device/cpu/row_sum.h"
+#include "ops/normalisation/channel_norm_formula.h"
 
 namespace tw::ops {
 
@@ -61,17 +62,18 @@ TW_CLONES __attribute__((flatten)) void product_columns(int64_t rows, int64_t st
   }
 }
 
-// y = (x - a) b + c
+// y = (x - mean) scale + shift
 template <class T>
 TW_CLONES __attribute__((flatten)) void apply_rows(int64_t rows, int64_t step, int64_t width,
-                                                   const stored_t<T>* x, const compute_t<T>* a,
-                                                   const compute_t<T>* b, const compute_t<T>* c,
+                                                   const stored_t<T>* x, const compute_t<T>* mean,
+                                                   const compute_t<T>* scale, const compute_t<T>* shift,
                                                    stored_t<T>* y) {
   for (int64_t r = 0; r < rows; r++) {
     const stored_t<T>* from = x + r * step;
     stored_t<T>* to = y + r * step;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < width; j++) to[j] = store<T>((load<T>(from[j]) - a[j]) * b[j] + c[j]);
+    for (int64_t j = 0; j < width; j++)
+      to[j] = store<T>(normalised(load<T>(from[j]), mean[j], scale[j], shift[j]));
   }
 }
 
@@ -86,7 +88,7 @@ TW_CLONES __attribute__((flatten)) void backward_rows(int64_t rows, int64_t step
     stored_t<T>* to = dx + r * step;
 #pragma GCC ivdep
     for (int64_t j = 0; j < width; j++)
-      to[j] = store<T>(load<T>(gr[j]) * p[j] + (load<T>(xr[j]) - mean[j]) * q[j] + rest[j]);
+      to[j] = store<T>(norm_gradient(load<T>(gr[j]), load<T>(xr[j]), mean[j], p[j], q[j], rest[j]));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
 #include "device/cpu/row_sum.h"
+#include "ops/normalisation/channel_norm_formula.h"
 #include "ops/normalisation/normalisation.h"
 
 namespace tw::ops {
@@ -42,7 +43,7 @@ TW_CLONES __attribute__((flatten)) void forward_group(int64_t channels, int64_t 
     C scale = affine.weight ? rstd * affine.weight[c] : rstd, shift = affine.bias ? affine.bias[c] : C(0);
 #pragma GCC ivdep
     for (int64_t i = c * length; i < (c + 1) * length; i++)
-      y[i] = store<T>((load<T>(x[i]) - mean) * scale + shift);
+      y[i] = store<T>(normalised(load<T>(x[i]), mean, scale, shift));
   }
   *mean_out = mean;
   *rstd_out = rstd;
@@ -95,12 +96,12 @@ TW_CLONES __attribute__((flatten)) void backward_group(int64_t channels, int64_t
   }
   if (!dx) return;
   double count = static_cast<double>(channels * length);
-  C c1 = C(sum / count), c2 = C(product / count);
   for (int64_t c = 0; c < channels; c++) {
-    C w = p.weight ? p.weight[c] : C(1);
+    double w = p.weight ? static_cast<double>(p.weight[c]) : 1;
+    auto slope = NormSlope<C>::of(w, sum, product, static_cast<double>(rstd), count);
 #pragma GCC ivdep
     for (int64_t i = c * length; i < (c + 1) * length; i++)
-      dx[i] = store<T>(rstd * (load<T>(g[i]) * w - c1 - (load<T>(x[i]) - mean) * rstd * c2));
+      dx[i] = store<T>(norm_gradient(load<T>(g[i]), load<T>(x[i]), mean, slope.p, slope.q, slope.rest));
   }
 }
 

@@ -5,13 +5,11 @@
 #include <vector>
 
 #include "base/dims.h"
+#include "ops/pooling/window_formula.h"
 
 namespace tw::ops {
 
-// Positions first, first + step, ... (count of them) lie inside; `counted` is what the mean divides by.
-struct WindowRange {
-  int64_t first, count, step, counted;
-};
+using WindowRange = PoolWindow<int64_t>;
 
 struct Windows {
   std::array<std::vector<WindowRange>, 3>
@@ -40,28 +38,19 @@ inline Windows sliding_windows(const Dims& in_sizes, const Dims& out_sizes, cons
   Windows w = unit_windows(in_sizes, out_sizes);
   int64_t missing = 3 - static_cast<int64_t>(kernel.size());
   for (int64_t i = missing; i < 3; i++) {
-    int64_t at = i - missing, size = w.in[i], step = dilation ? (*dilation)[at] : 1;
-    for (size_t o = 0; o < w.dims[i].size(); o++) {
-      int64_t begin = static_cast<int64_t>(o) * stride[at] - padding[at],
-              end = begin + step * (kernel[at] - 1) + 1;
-      int64_t padded = std::min(end, size + padding[at]) - begin;
-      int64_t first = begin < 0 ? begin + (-begin + step - 1) / step * step : begin;
-      int64_t count = first < std::min(end, size) ? (std::min(end, size) - first + step - 1) / step : 0;
-      w.dims[i][o] = {first, count, step, count_include_pad ? padded : count};
-    }
+    int64_t at = i - missing, windows = static_cast<int64_t>(w.dims[i].size());
+    SlidingDim<int64_t> dim{w.in[i],    windows,     kernel[at],
+                            stride[at], padding[at], dilation ? (*dilation)[at] : 1};
+    for (int64_t o = 0; o < windows; o++) w.dims[i][o] = dim.window(o, count_include_pad);
   }
   return w;
 }
 
-// Window o of n outputs over `size`: from floor(o · size / n) to ceil((o + 1) · size / n).
 inline Windows adaptive_windows(const Dims& in_sizes, const Dims& out_sizes) {
   Windows w = unit_windows(in_sizes, out_sizes);
   for (int64_t i = 5 - static_cast<int64_t>(in_sizes.size()); i < 3; i++) {
-    int64_t size = w.in[i], n = static_cast<int64_t>(w.dims[i].size());
-    for (int64_t o = 0; o < n; o++) {
-      int64_t first = o * size / n, end = ((o + 1) * size + n - 1) / n;
-      w.dims[i][o] = {first, end - first, 1, end - first};
-    }
+    AdaptiveDim dim{w.in[i], static_cast<int64_t>(w.dims[i].size())};
+    for (int64_t o = 0; o < dim.windows; o++) w.dims[i][o] = dim.window(o);
   }
   return w;
 }

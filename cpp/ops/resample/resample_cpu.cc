@@ -1,15 +1,7 @@
-// Each dim has a table of taps (positions and weights) for each output position; a plane is the product of
-// the tables. Planes are shared among threads. Floor: the bytes of input and output over the bandwidth, or 2
-// flops a tap.
-#include "ops/resample/resample.h"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-
+// Planes are shared among threads. Floor: the bytes of input and output over the bandwidth, or 2 flops a tap.
 #include "device/cpu/contiguous.h"
 #include "device/cpu/parallel.h"
+#include "ops/resample/taps.h"
 
 namespace tw::ops {
 
@@ -17,85 +9,10 @@ using namespace device;
 
 namespace {
 
-struct Tap {
-  int64_t position;
-  double weight;
-};
-
-// `taps` of them for each output position, one after the other.
-struct Table {
-  int taps = 1;
-  std::vector<Tap> all{{0, 1.0}};
-  int64_t in = 1, out = 1;
-
-  const Tap* at(int64_t o) const { return all.data() + o * taps; }
-};
-
-// The same in float as the indices are wanted: a product rounded otherwise would pick a neighbour.
-int64_t nearest_position(int64_t o, float step, bool exact, int64_t size) {
-  float at = exact ? (static_cast<float>(o) + 0.5f) * step : static_cast<float>(o) * step;
-  return std::min(static_cast<int64_t>(std::floor(at)), size - 1);
-}
-
-void cubic_weights(double t, double* weights) {
-  constexpr double a = -0.75;
-  auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
-  auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  weights[0] = far(t + 1);
-  weights[1] = near(t);
-  weights[2] = near(1 - t);
-  weights[3] = far(2 - t);
-}
-
-Table make_table(int64_t in, int64_t out, const ResampleAttrs& a, double scale) {
-  Table table;
-  table.in = in;
-  table.out = out;
-  table.all.clear();
-  double ratio = static_cast<double>(in) / static_cast<double>(out), given = scale > 0 ? 1 / scale : ratio;
-  bool nearest = a.mode == "nearest" || a.mode == "nearest-exact";
-  double step = given;
-  if (a.align_corners && !nearest)
-    step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  table.taps = nearest ? 1 : a.mode == "linear" ? 2 : 4;
-  float narrow_step =
-      scale > 0 ? static_cast<float>(given) : static_cast<float>(in) / static_cast<float>(out);
-  for (int64_t o = 0; o < out; o++) {
-    if (nearest) {
-      table.all.push_back({nearest_position(o, narrow_step, a.mode == "nearest-exact", in), 1.0});
-      continue;
-    }
-    double at = a.align_corners ? step * static_cast<double>(o) : step * (static_cast<double>(o) + 0.5) - 0.5;
-    if (a.mode == "linear") {
-      at = std::max(at, 0.0);
-      int64_t left = std::min(static_cast<int64_t>(at), in - 1);
-      double weight = std::clamp(at - static_cast<double>(left), 0.0, 1.0);
-      table.all.push_back({left, 1 - weight});
-      table.all.push_back({std::min(left + 1, in - 1), weight});
-    } else {
-      double floor = std::floor(at), weights[4];
-      cubic_weights(at - floor, weights);
-      for (int64_t i = 0; i < 4; i++)
-        table.all.push_back(
-            {std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + i, 0, in - 1), weights[i]});
-    }
-  }
-  return table;
-}
-
-// Leading tables stand for one element where there are fewer than three dims.
-std::array<Table, 3> make_tables(const Dims& in, const Dims& out, const ResampleAttrs& a) {
-  std::array<Table, 3> tables;
-  size_t dims = in.size() - 2;
-  for (size_t i = 0; i < dims; i++)
-    tables[3 - dims + i] = make_table(in[i + 2], out[i + 2], a, a.scales.empty() ? 0.0 : a.scales[i]);
-  return tables;
-}
-
 // Calls f(output position, input position, weight) for all taps of a plane, those of an output position in a
 // run.
 template <class C, class F>
-void for_taps_of_plane(const std::array<Table, 3>& t, F f) {
+void for_taps_of_plane(const std::array<TapTable, 3>& t, F f) {
   int64_t o = 0;
   for (int64_t i = 0; i < t[0].out; i++)
     for (int64_t j = 0; j < t[1].out; j++)
@@ -125,49 +42,22 @@ void collect_planes(const Operand& out, int64_t planes, int64_t count, F fill) {
                });
 }
 
-// Bytes are resampled dim by dim, the last one first, and rounded after each, as image libraries and PyTorch
-// do. The weights are whole numbers of 2^-bits, of as many bits as leave the largest below 2^15.
-struct ByteTable {
-  const Table* table;
-  int bits = 0;
-  std::vector<int32_t> weights;  // as the table's taps; those that the edge puts in one place are added up
+// x [outer, in, inner] to y [outer, out, inner].
+void resample_dim(const ByteTable& bytes, const uint8_t* x, uint8_t* y, int64_t outer, int64_t inner) {
+  const int64_t in = bytes.table->in, out = bytes.table->out, taps = bytes.table->taps;
+  for (int64_t a = 0; a < outer; a++)
+    for (int64_t o = 0; o < out; o++)
+      for (int64_t i = 0; i < inner; i++)
+        y[(a * out + o) * inner + i] = resampled_byte(
+            taps, bytes.bits, [&](int64_t tap) { return bytes.weights[static_cast<size_t>(o * taps + tap)]; },
+            [&](int64_t tap) { return x[(a * in + bytes.table->at(o)[tap].position) * inner + i]; });
+}
 
-  explicit ByteTable(const Table& from) : table(&from) {
-    std::vector<double> exact;
-    for (int64_t o = 0; o < from.out; o++)
-      for (int i = 0; i < from.taps; i++) {
-        const Tap* taps = from.at(o);
-        int first = 0;
-        while (taps[first].position != taps[i].position) first++;
-        exact.push_back(0);
-        exact[static_cast<size_t>(o * from.taps + first)] += taps[i].weight;
-      }
-    double largest = *std::max_element(exact.begin(), exact.end());
-    while (bits < 22 && std::floor(0.5 + largest * (1 << (bits + 1))) < (1 << 15)) bits++;
-    for (double w : exact)
-      weights.push_back(static_cast<int32_t>(std::trunc(w * (1 << bits) + (w < 0 ? -0.5 : 0.5))));
-  }
-
-  // x [outer, in, inner] to y [outer, out, inner].
-  void apply(const uint8_t* x, uint8_t* y, int64_t outer, int64_t inner) const {
-    const int64_t in = table->in, out = table->out, taps = table->taps;
-    for (int64_t a = 0; a < outer; a++)
-      for (int64_t o = 0; o < out; o++)
-        for (int64_t i = 0; i < inner; i++) {
-          int32_t sum = 1 << (bits - 1);
-          for (int64_t tap = 0; tap < taps; tap++)
-            sum += weights[static_cast<size_t>(o * taps + tap)] *
-                   x[(a * in + table->at(o)[tap].position) * inner + i];
-          y[(a * out + o) * inner + i] = static_cast<uint8_t>(std::clamp(sum >> bits, 0, 255));
-        }
-  }
-};
-
-void resample_bytes(const Operand& in, const Operand& out, const std::array<Table, 3>& tables) {
+void resample_bytes(const Operand& in, const Operand& out, const std::array<TapTable, 3>& tables) {
   const int64_t planes = out.size(0) * out.size(1);
   int64_t from = 1, to = 1;
   std::vector<ByteTable> passes;
-  for (const Table& table : tables) {
+  for (const TapTable& table : tables) {
     from *= table.in, to *= table.out;
     passes.emplace_back(table);
   }
@@ -181,7 +71,7 @@ void resample_bytes(const Operand& in, const Operand& out, const std::array<Tabl
         if (tables[d].in == tables[d].out) continue;
         int64_t outer = static_cast<int64_t>(now.size()) / (tables[d].in * inner);
         next.resize(static_cast<size_t>(outer * tables[d].out * inner));
-        passes[d].apply(now.data(), next.data(), outer, inner);
+        resample_dim(passes[d], now.data(), next.data(), outer, inner);
         std::swap(now, next);
       }
       std::copy(now.begin(), now.end(), out.as<uint8_t>() + plane * to);
@@ -190,7 +80,7 @@ void resample_bytes(const Operand& in, const Operand& out, const std::array<Tabl
 }
 
 void resample_kernel(KernelContext& k) {
-  auto tables = make_tables(*k.in(0).sizes, *k.out().sizes, k.attrs<ResampleAttrs>());
+  auto tables = make_tap_tables(*k.in(0).sizes, *k.out().sizes, k.attrs<ResampleAttrs>());
   int64_t planes = k.out().size(0) * k.out().size(1), from = tables[0].in * tables[1].in * tables[2].in;
   int64_t to = tables[0].out * tables[1].out * tables[2].out;
   if (k.out().dtype == DType::kUInt8) return resample_bytes(k.in(0), k.out(), tables);
@@ -206,7 +96,7 @@ void resample_kernel(KernelContext& k) {
 }
 
 void resample_backward_kernel(KernelContext& k) {
-  auto tables = make_tables(*k.out().sizes, *k.in(0).sizes, k.attrs<ResampleAttrs>());
+  auto tables = make_tap_tables(*k.out().sizes, *k.in(0).sizes, k.attrs<ResampleAttrs>());
   int64_t planes = k.out().size(0) * k.out().size(1), to = tables[0].in * tables[1].in * tables[2].in;
   int64_t from = tables[0].out * tables[1].out * tables[2].out;
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
