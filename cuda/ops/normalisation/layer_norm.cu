@@ -5,6 +5,7 @@
 
 #include "cuda/common/dense.h"
 #include "cuda/common/row_values.h"
+#include "cuda/ops/normalisation/row_statistics.h"
 #include "ops/normalisation/normalisation.h"
 
 namespace tw::cuda {
@@ -31,14 +32,7 @@ __global__ void __launch_bounds__(kReduceThreads) norm_kernel(NormRows<T> p) {
   bool there = row < p.rows;
   RowValues<T, kGroup, kPack, kKept> x(p.x + (there ? row : 0) * p.n, there ? p.n : 0,
                                        thread_of_row<kGroup>());
-  C mean = 0, squares = 0;
-  if constexpr (kCentre) {
-    x.each([&](int64_t, C value) { mean += value; });
-    mean = group_reduce<kGroup>(mean, C(0), Plus()) / static_cast<C>(p.n);
-  }
-  x.each([&](int64_t, C value) { squares += (value - mean) * (value - mean); });
-  squares = group_reduce<kGroup>(squares, C(0), Plus()) / static_cast<C>(p.n);
-  C rstd = C(1) / std::sqrt(squares + static_cast<C>(p.eps));
+  auto [mean, rstd] = row_statistics<kCentre, kGroup>(x, p.n, static_cast<C>(p.eps));
   x.template write<T>(p.y + (there ? row : 0) * p.n, [&](int64_t i, C value) {
     C scaled = (value - mean) * rstd;
     if (p.weight) scaled *= p.weight[i];
@@ -47,13 +41,6 @@ __global__ void __launch_bounds__(kReduceThreads) norm_kernel(NormRows<T> p) {
   if (!there || thread_of_row<kGroup>() != 0) return;
   if constexpr (kCentre) p.mean[row] = mean;
   p.rstd[row] = rstd;
-}
-
-template <class T>
-bool may_pack(int64_t n, std::initializer_list<const void*> rows) {
-  bool packed = n % kRowPack == 0;
-  for (const void* row : rows) packed = packed && is_aligned(row);
-  return packed;
 }
 
 template <class T, bool kCentre>
@@ -72,7 +59,7 @@ void forward(KernelContext& k, double eps, int64_t n) {
                 k.out(0).as<stored_t<T>>(),
                 kCentre ? k.out(1).as<C>() : nullptr,
                 rstd.as<C>()};
-  dispatch_row(n, may_pack<T>(n, {p.x, p.y}), [&]<int kGroup, int kPack, bool kKept>() {
+  dispatch_row(n, may_pack(n, {p.x, p.y}), [&]<int kGroup, int kPack, bool kKept>() {
     launch(k.op, norm_kernel<T, kCentre, kGroup, kPack, kKept>, row_grid<kGroup>(p.rows), p);
   });
 }
@@ -198,7 +185,7 @@ void backward(KernelContext& k) {
   BackwardRows<T> p{rows,          n,           g.data(),    x.data(),
                     weight.data(), mean.data(), rstd.data(), wants_dx ? k.out(0).as<stored_t<T>>() : nullptr};
   if (wants_dx)
-    dispatch_row(n, may_pack<T>(n, {p.g, p.x, p.dx}), [&]<int kGroup, int kPack, bool kKept>() {
+    dispatch_row(n, may_pack(n, {p.g, p.x, p.dx}), [&]<int kGroup, int kPack, bool kKept>() {
       launch(k.op, norm_backward_kernel<T, kGroup, kPack, kKept>, row_grid<kGroup>(rows), p);
     });
   if (a.wanted & (ops::kNormWeight | ops::kNormBias)) columns<T>(k, p, a.wanted);
