@@ -19,6 +19,13 @@ WANTED_FOR_CUDA = {
     "CUBLAS_LIB": ("nvidia-cublas", "libcublasLt.so.13"),
     "CUDA_LIB": ("nvidia-cuda-runtime", "libcudart.so.13"),
 }
+# Without it the library has no convolutions. It is loaded when the first one runs.
+OPTIONAL_FOR_CUDA = {"CUDNN_LIB": ("nvidia-cudnn-cu13", "libcudnn.so.9")}
+
+
+def is_installed(distribution: str) -> bool:
+    """Whether there is such a package, of any version."""
+    return any(metadata.distributions(name=distribution))
 
 
 def folder_of(distribution: str, file_name: str) -> str:
@@ -34,6 +41,8 @@ def folder_of(distribution: str, file_name: str) -> str:
 
 
 if __name__ == "__main__":
-    wanted = WANTED_FOR_CUDA if sys.argv[1:] == ["cuda"] else WANTED
-    for name, (distribution, file_name) in wanted.items():
+    cuda = sys.argv[1:] == ["cuda"]
+    for name, (distribution, file_name) in (WANTED_FOR_CUDA if cuda else WANTED).items():
         print(f"{name}={folder_of(distribution, file_name)}")
+    for name, (distribution, file_name) in (OPTIONAL_FOR_CUDA if cuda else {}).items():
+        print(f"{name}={folder_of(distribution, file_name) if is_installed(distribution) else ''}")
