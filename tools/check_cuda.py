@@ -23,6 +23,7 @@ PACKED = re.compile(r"pointwise_kernelILi(?!1E)\d+E|cast_kernelI.Li4E|reduce_\w+
 MAY_STACK = {
     "trigonometric.cu": "sin, cos and tan of large numbers are reduced in an array",
     "layer_norm.cu": "a division of doubles is a call, around which a register is saved",
+    "avg_pool.cu": "so is a division of whole numbers of 64 bits",
 }
 
 FUNCTION = re.compile(r"^\s*Function (\S+):\s*$", re.M)

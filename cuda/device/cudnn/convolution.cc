@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/device/cudnn/cudnn.h"
 #include "cuda/device/scratch.h"
 #include "cuda/device/streams.h"
-#include "cuda/device/cudnn/cudnn.h"
 
 namespace tw::cuda {
 
