@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/cat.h"
+#include "tests/cuda/emulator/async_copy.h"
 #include "tests/cuda/emulator/fiber.h"
 #include "tests/cuda/emulator/memory.h"
+#include "tests/cuda/emulator/mma.h"
 #include "tests/cuda/emulator/runtime.h"
 #include "tests/cuda/emulator/shared.h"
 
@@ -34,7 +36,9 @@ struct Thread {
 struct Warp {
   uint32_t epoch = 0;
   uint32_t exchanges = 0;
-  uint64_t values[2][kWarp];  // of this exchange and the one before, which slow lanes may still read
+  // Of this exchange and the one before, which slow lanes may still read.
+  uint64_t values[2][kWarp];
+  Words words[2][kWarp];
 };
 
 // The launch that runs; one at a time in the process.
@@ -82,6 +86,7 @@ bool in_an_image(const char* at) {
 
 void run_thread() {
   g_launch.entry(g_launch.arguments);
+  check_copies_ended();
   Thread& self = g_threads[g_current];
   self.state = State::kDone;
   Fiber::leave(self.fiber);
@@ -180,6 +185,7 @@ bool release_some() {
 void run_block(unsigned block) {
   g_now.block = {block, 0, 0};
   begin_shared(g_launch.shape.shared_bytes);
+  begin_copies(g_launch.shape.threads);
   g_block_epoch++;
   for (size_t i = 0; i < g_threads.size(); i++) {
     g_threads[i].state = State::kReady;
@@ -245,6 +251,14 @@ const uint64_t* exchange(uint64_t value, unsigned mask, std::source_location whe
   values[g_current % kWarp] = value;
   wait(Wait::kExchange, where);
   return values;
+}
+
+const Words* exchange_words(const Words& words, std::source_location where) {
+  Warp& warp = g_warps[g_current / kWarp];
+  Words* of_lanes = warp.words[warp.exchanges & 1];
+  of_lanes[g_current % kWarp] = words;
+  wait(Wait::kExchange, where);
+  return of_lanes;
 }
 
 Order order_now() { return {g_current, g_block_epoch, g_warps[g_current / kWarp].epoch}; }

@@ -6,6 +6,7 @@
 #include "cuda/common/vector.h"
 #include "cuda/common/warp.h"
 #include "test.h"
+#include "tests/cuda/common/device_array.h"
 #include "tests/cuda/emulator/memory.h"
 
 namespace tw::cuda {
@@ -13,32 +14,18 @@ namespace tw::cuda {
 namespace {
 
 constexpr int kThreads = 64;
+enum class Unset { kUnset };
 
-// Device memory with `count` floats 0, 1, 2, ..., or unset ones.
-class Floats {
- public:
-  explicit Floats(int count, bool set = true) : count_(count) {
-    check(cudaMalloc(reinterpret_cast<void**>(&data_), sizeof(float) * count), "Floats");
-    std::vector<float> values(count);
-    for (int i = 0; i < count; i++) values[i] = static_cast<float>(i);
-    if (set)
-      check(cudaMemcpyAsync(data_, values.data(), sizeof(float) * count, cudaMemcpyDefault, nullptr),
-            "Floats");
-  }
-  ~Floats() { cudaFree(data_); }
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-  float* data() const { return data_; }
-  std::vector<float> values() const {
-    std::vector<float> result(count_);
-    check(cudaMemcpyAsync(result.data(), data_, sizeof(float) * count_, cudaMemcpyDefault, nullptr),
-          "Floats");
-    return result;
-  }
+std::vector<float> numbers(int count) {
+  std::vector<float> values(count);
+  for (int i = 0; i < count; i++) values[i] = static_cast<float>(i);
+  return values;
+}
 
- private:
-  int count_;
-  float* data_ = nullptr;
+// Device memory with the floats 0, 1, 2, ..., or unset ones.
+struct Floats : DeviceArray<float> {
+  explicit Floats(int count) : DeviceArray(numbers(count)) {}
+  Floats(int count, Unset) : DeviceArray(static_cast<size_t>(count)) {}
 };
 
 enum class Fault { kNone, kBarrier, kBound, kMask };
@@ -231,7 +218,7 @@ __global__ void dynamic(float* out, int count) {
 }  // namespace
 
 TEST(device_memory_is_watched) {
-  Floats in(64), unset(64, false), small(48);
+  Floats in(64), unset(64, Unset::kUnset), small(48);
   CHECK_EQ(run_alone(copy_all, 32, in.data(), 64)[63], 63);
   CHECK_THROWS(Error, run_alone(copy_all, 32, unset.data(), 64), "device memory that nothing was written to");
   CHECK_THROWS(Error, run_alone(copy_all, 32, small.data(), 64),

@@ -5,6 +5,7 @@
 #include "tests/cuda/emulator/access.h"
 #include "tests/cuda/emulator/block.h"
 #include "tests/cuda/emulator/memory.h"
+#include "tests/cuda/emulator/mma.h"
 #include "tests/cuda/emulator/shared.h"
 
 namespace tw::cuda::emulator {
@@ -70,6 +71,11 @@ void check_atomic(const void* data, size_t size_bytes) {
   if (g_region.holds(data)) return check_read(data, size_bytes);
   if (is_shared(data)) return check_shared(data, size_bytes, Access::kAtomic);
   fail("updates memory atomically that is neither the device's nor shared");
+}
+
+void check_matrix_read(const void* data, size_t size_bytes) {
+  if (!is_shared(data)) fail("loads a matrix from an address outside of shared memory");
+  check_shared(data, size_bytes, Access::kRead);
 }
 
 }  // namespace tw::cuda::emulator

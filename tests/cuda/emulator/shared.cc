@@ -24,9 +24,10 @@ struct Touch {
 
 struct Cell {
   Touch write, read;
-  bool owned = false;   // part of an array
-  bool set = false;     // written since the block began
-  bool atomic = false;  // the last write was
+  bool owned = false;    // part of an array
+  bool set = false;      // written since the block began
+  bool atomic = false;   // the last write was
+  bool filling = false;  // an asynchronous copy of the last writer goes on
 };
 
 struct Array {
@@ -106,6 +107,9 @@ void check_shared(const void* data, size_t size_bytes, Access access) {
     Cell& cell = g_cells[i];
     const char* verb = access == Access::kRead ? "reads" : access == Access::kWrite ? "writes" : "updates";
     if (!cell.owned) fail(cat(verb, " ", size_bytes, " bytes outside of every array in shared memory"));
+    if (cell.filling)
+      fail(cat(verb, " shared memory that an asynchronous copy of ", thread_text(cell.write),
+               " fills, which nobody has waited for"));
     if (access != Access::kWrite && !cell.set)
       fail(cat(verb, " ", size_bytes, " bytes of shared memory that nothing was written to"));
     bool both_atomic = access == Access::kAtomic && cell.atomic;
@@ -123,6 +127,18 @@ void check_shared(const void* data, size_t size_bytes, Access access) {
       cell.atomic = access == Access::kAtomic;
     }
   }
+}
+
+void begin_fill(const void* data, size_t size_bytes) {
+  check_shared(data, size_bytes, Access::kWrite);
+  size_t begin = static_cast<const char*>(data) - g_arena;
+  for (size_t i = begin; i < begin + size_bytes; i++) g_cells[i].filling = true;
+}
+
+void end_fill(const void* data, size_t size_bytes) {
+  size_t begin = static_cast<const char*>(data) - g_arena;
+  for (size_t i = begin; i < begin + size_bytes; i++) g_cells[i].filling = false;
+  check_shared(data, size_bytes, Access::kWrite);
 }
 
 }  // namespace tw::cuda::emulator

@@ -16,5 +16,9 @@ void begin_shared(size_t dynamic_bytes);
 bool is_shared(const void* data);
 // Checks an access of the thread that runs; ends it with a fault.
 void check_shared(const void* data, size_t size_bytes, Access access);
+// An asynchronous copy of the thread that runs writes these bytes some time between the two calls, while
+// nobody may touch them.
+void begin_fill(const void* data, size_t size_bytes);
+void end_fill(const void* data, size_t size_bytes);
 
 }  // namespace tw::cuda::emulator

@@ -1,0 +1,38 @@
+// Device memory for tests of small kernels.
+#pragma once
+
+#include <vector>
+
+#include "cuda/common/launch.h"
+
+namespace tw::cuda {
+
+// Holds `count` elements: the given ones, or unset.
+template <class T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(size_t count) : count_(count) {
+    check(cudaMalloc(reinterpret_cast<void**>(&data_), sizeof(T) * count), "DeviceArray");
+  }
+  explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
+    check(cudaMemcpyAsync(data_, values.data(), sizeof(T) * count_, cudaMemcpyDefault, nullptr),
+          "DeviceArray");
+  }
+  ~DeviceArray() { cudaFree(data_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* data() const { return data_; }
+  std::vector<T> values() const {
+    std::vector<T> result(count_);
+    check(cudaMemcpyAsync(result.data(), data_, sizeof(T) * count_, cudaMemcpyDefault, nullptr),
+          "DeviceArray");
+    return result;
+  }
+
+ private:
+  size_t count_;
+  T* data_ = nullptr;
+};
+
+}  // namespace tw::cuda
