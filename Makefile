@@ -79,9 +79,10 @@ test-cuda: build
 	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python -m pytest -q tests/cuda $(ARGS)
 	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs tests/ops/pointwise \
 	  tests/ops/activation tests/ops/reduction tests/ops/loss tests/ops/normalisation tests/ops/linalg/test_matmul.py \
-	  tests/ops/conv/test_convolution.py tests/ops/conv/test_unfold_columns.py tests/ops/fused tests/ops/pooling tests/ops/resample $(ARGS)
+	  tests/ops/attention tests/ops/conv/test_convolution.py tests/ops/conv/test_unfold_columns.py tests/ops/fused tests/ops/pooling tests/ops/resample $(ARGS)
 
-# The kernels through nvcc, for one architecture, and what they need: registers, shared memory, 128-bit accesses.
+# The kernels through nvcc, for one architecture, and what they need: registers, shared memory, wide accesses,
+# tensor cores.
 check-cuda: $(VENV)/stamp-build
 	@if ! command -v nvcc > /dev/null && ! test -x /usr/local/cuda/bin/nvcc; then echo "check-cuda: skipped: there is no nvcc"; else \
 	  $(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF -DTHALWEG_CUDA=ON && \

@@ -1,10 +1,11 @@
-"""What the compiled CUDA kernels need, and whether streaming kernels move 16 bytes at a time. Needs no GPU.
+"""What the compiled CUDA kernels need, and whether they use what they are written for. Needs no GPU.
 
     python tools/check_cuda.py build/cuda/cuda [--table docs/cuda_kernels.md]
 
 Reads every object below the folder with cuobjdump (of the CUDA toolkit, or the wheel nvidia-cuda-cuobjdump with
-nvidia-cuda-nvdisasm). A kernel that keeps data on its stack, as spilled registers are, or a packed kernel without
-128-bit accesses, is a line of output and exit status 1, unless it is listed here with its reason.
+nvidia-cuda-nvdisasm). A kernel that keeps data on its stack, as spilled registers are, a packed kernel without
+128-bit accesses, or a kernel on tiles without products on tensor cores, is a line of output and exit status 1, unless
+it is listed here with its reason.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from pathlib import Path
 
 # What streams memory in packs of 16 bytes: the number is the pack's, so that 1 is the kernel for everything else.
 PACKED = re.compile(r"pointwise_kernelILi(?!1E)\d+E|cast_kernelI.Li4E|reduce_\w+I\w+Li(?:2|4|8|16)E")
+# What multiplies on tensor cores, and copies its tiles by 16 bytes.
+TILED = re.compile(r"attention_\w+_tiles")
 # File: why its kernels may keep data on the stack of a thread, which lies in memory.
 MAY_STACK = {
     "trigonometric.cu": "sin, cos and tan of large numbers are reduced in an array",
@@ -79,14 +82,39 @@ def base_name(mangled: str) -> str:
     return name
 
 
-def wide_accesses(tool: str, object_file: Path) -> dict[str, tuple[int, int]]:
-    """128-bit loads and stores of global memory, by kernel."""
+@dataclass
+class Instructions:
+    """How many of a kind a kernel has: accesses of global memory by 128 bits, and products on tensor cores."""
+
+    wide_loads: int = 0
+    wide_stores: int = 0
+    products: int = 0
+
+
+def instructions(tool: str, object_file: Path) -> dict[str, Instructions]:
+    """What to count in the code of an object, by kernel."""
     text = run(tool, "--dump-sass", str(object_file))
     result = {}
     parts = re.split(r"^\s*Function : (\S+)\s*$", text, flags=re.M)
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        result[name] = (len(re.findall(r"LDG\.E[.\w]*\.128", body)), len(re.findall(r"STG\.E[.\w]*\.128", body)))
+        patterns = (r"LDG(?:STS)?\.E[.\w]*\.128", r"STG\.E[.\w]*\.128", r"HMMA\.16816\.F32")
+        result[name] = Instructions(*(len(re.findall(pattern, body)) for pattern in patterns))
     return result
+
+
+def missing_instructions(file: str, code: dict[str, Instructions]) -> list[str]:
+    """What the kernels of an object lack."""
+    problems = []
+    packed = {name: c.wide_loads + c.wide_stores for name, c in code.items() if PACKED.search(name)}
+    if packed and not any(packed.values()):
+        problems.append(f"{file}: no kernel loads or stores 128 bits at a time")
+    problems += [f"{file}: {name} has no 128-bit access" for name, n in packed.items() if not n and "pointwise" in name]
+    for name, counts in code.items():
+        if TILED.search(name):
+            for kind, n in vars(counts).items():
+                if not n:
+                    problems.append(f"{file}: {name} has no {kind.replace('_', ' ')}")
+    return problems
 
 
 def check_object(tool: str, object_file: Path) -> tuple[list[Kernel], list[str]]:
@@ -96,13 +124,8 @@ def check_object(tool: str, object_file: Path) -> tuple[list[Kernel], list[str]]
     for kernel in kernels:
         if kernel.stack and kernel.file not in MAY_STACK:
             problems.append(f"{kernel.file}: {kernel.name} has {kernel.stack} bytes of its data in memory")
-    packed = [kernel.name for kernel in kernels if PACKED.search(kernel.name)]
-    if packed:
-        wide = wide_accesses(tool, object_file)
-        narrow = [name for name in packed if not sum(wide.get(name, (0, 0)))]
-        if len(narrow) == len(packed):
-            problems.append(f"{object_file.name}: no kernel loads or stores 128 bits at a time")
-        problems += [f"{object_file.name}: {name} has no 128-bit access" for name in narrow if "pointwise" in name]
+    if any(PACKED.search(kernel.name) or TILED.search(kernel.name) for kernel in kernels):
+        problems += missing_instructions(object_file.name, instructions(tool, object_file))
     return kernels, problems
 
 
@@ -146,7 +169,7 @@ def main() -> int:
         print("\n".join(lines))
     print(
         "\n".join(problems)
-        or f"check_cuda: {len(kernels)} kernels, nothing spilled, 128-bit accesses where they stream"
+        or f"check_cuda: {len(kernels)} kernels, nothing spilled, 128-bit accesses and tensor cores where they belong"
     )
     return 1 if problems else 0
 

@@ -1,20 +1,20 @@
-// attention and its gradient in any floating dtype, sums in float (double for double): the fallback without
-// tensor cores.
+// attention and its gradient: on tensor cores (forward.h, backward.h) for half types and heads of 64 or 128
+// columns, else by rows (rows.h). Nothing of size L x S is stored.
 //
-// A block has one row: forward and dq a query's, dk and dv a key's. It takes the other side in tiles of
-// kTile: each thread makes weights of the tile, then each has columns of the result. Nothing of size L x S is
-// stored. Flops: 2 (E + F) a pair of positions forward, 5 (E + F) backward. Each row reads all of the other
-// side, from the cache where that fits: far from the floor, which is q, k, v and the result once over the
-// bandwidth, or the flops over the peak.
-#include "ops/attention/attention.h"
+// Bytes: q, k, v and the result once, forward; those, the result's gradient and three gradients, backward;
+// keys and values are read again for each tile of queries, from the second-level cache. Flops, of pairs that
+// are seen: 2 (E + F) a pair forward, and 5 (E + F) backward, of which the two kernels do 7 (E + F). Floor:
+// the flops at 989 TFLOP/s; for [8, 2048, 16, 128] in bfloat16 0.28 ms and 0.69 ms, against 0.06 and 0.11 ms
+// for the bytes at 4.8 TB/s. Expected there, not measured: 0.7 ms and 2.8 ms, 0.4 and 0.25 of the floor,
+// since mma.sync does not reach what wgmma does, and tiles pass from shared memory for 16 or 32 rows at a
+// time.
+#include <cstdlib>
+#include <optional>
 
-#include <cmath>
-#include <limits>
-
-#include "cuda/common/element.h"
-#include "cuda/common/launch.h"
-#include "cuda/common/row_values.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/dense.h"
+#include "cuda/ops/attention/backward.h"
+#include "cuda/ops/attention/forward.h"
+#include "cuda/ops/attention/rows.h"
 
 namespace tw::cuda {
 
@@ -23,245 +23,103 @@ using device::Operand;
 
 namespace {
 
-constexpr int kThreads = block_threads(128);
-constexpr int kTile = kThreads;    // the other side's positions, one a thread
-constexpr int kMostColumns = 256;  // of a head
-constexpr int kColumns = kMostColumns / kThreads > 0 ? kMostColumns / kThreads : 1;  // of a thread, at most
-
-// [B, positions, heads, columns] anywhere in memory; strides in elements.
+// Heads whose rows are whole pieces of 16 bytes: the operand's own, or a copy.
 template <class T>
-struct Heads {
-  stored_t<T>* data;
-  int64_t batch, position, head, column;
-  TW_DEVICE stored_t<T>* row(int64_t b, int64_t i, int64_t h) const {
-    return data + b * batch + i * position + h * head;
+class PieceHeads {
+ public:
+  PieceHeads(const Operand& x, const char* op) : heads_(heads_of<T>(x)) {
+    if (fits(x)) return;
+    copy_.emplace(static_cast<size_t>(x.count()) * sizeof(T));
+    Dims strides = contiguous_strides(*x.sizes);
+    Operand dense{copy_->as<void>(), x.sizes, &strides, x.dtype};
+    copy_cast(dense, x, op);
+    heads_ = heads_of<T>(dense);
   }
+  const Heads<T>& heads() const { return heads_; }
+
+  static bool fits(const Operand& x) {
+    bool whole = x.stride(3) == 1 && is_aligned(x.data);
+    for (int dim = 0; dim < 3; dim++) whole &= x.stride(dim) % kPiece == 0;
+    return whole;
+  }
+
+ private:
+  Heads<T> heads_;
+  std::optional<DeviceScratch> copy_;
 };
 
-struct Mask {
-  const void* data;  // null: none
-  bool seen;         // bytes that say what is seen, else numbers of the dtype that are added
-  int64_t batch, head, row, column;
-};
-
-template <class T>
-struct Problem {
-  using C = compute_t<T>;
-  int64_t batches, heads, groups, queries, keys, e, f;
-  C scale;
-  bool causal;
-  Mask mask;
-  Heads<T> q, k, v, result, grad, dq, dk, dv;
-  C* log_sums;  // [B, H, L]
-
-  // scale q·k + mask of a pair, -inf where it is not seen.
-  TW_DEVICE C score(C dot, int64_t b, int64_t h, int64_t i, int64_t j) const {
-    constexpr C kLowest = -std::numeric_limits<C>::infinity();
-    if (causal && j > i) return kLowest;
-    C value = scale * dot;
-    if (!mask.data) return value;
-    int64_t at = b * mask.batch + h * mask.head + i * mask.row + j * mask.column;
-    if (mask.seen) return static_cast<const uint8_t*>(mask.data)[at] ? value : kLowest;
-    return value + load<T>(static_cast<const stored_t<T>*>(mask.data)[at]);
+// Calls body<kColumns>() and returns true where heads of these sizes have kernels on tensor cores.
+template <class T, class Body>
+bool on_tensor_cores(const Problem<T>& p, Body&& body) {
+  if constexpr (is_half_type<T>) {
+    bool near = std::abs(p.mask.row) <= kMostMaskStep && std::abs(p.mask.column) <= kMostMaskStep;
+    if (!near || p.e != p.f || (p.e != 64 && p.e != 128)) return false;
+    if (p.e == 64)
+      body.template operator()<64>();
+    else
+      body.template operator()<128>();
+    return true;
   }
-};
-
-template <class T, class C>
-TW_DEVICE C dot(const C* row, const stored_t<T>* other, int64_t count, int64_t step) {
-  C sum = 0;
-  for (int64_t c = 0; c < count; c++) sum += row[c] * load<T>(other[c * step]);
-  return sum;
+  return false;
 }
 
-template <class T, class C>
-TW_DEVICE void read_row(C* to, const stored_t<T>* from, int64_t count, int64_t step) {
-  for (int64_t c = threadIdx.x; c < count; c += kThreads) to[c] = load<T>(from[c * step]);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads) attention_forward_kernel(Problem<T> p) {
-  using C = compute_t<T>;
-  constexpr C kLowest = -std::numeric_limits<C>::infinity();
-  TW_SHARED(C, q, kMostColumns);
-  TW_SHARED(C, weights, kTile);
-  int64_t i = blockIdx.x % p.queries, h = blockIdx.x / p.queries % p.heads,
-          b = blockIdx.x / p.queries / p.heads;
-  int64_t g = h / (p.heads / p.groups), keys = p.causal && i + 1 < p.keys ? i + 1 : p.keys;
-  read_row<T>(q, p.q.row(b, i, h), p.e, p.q.column);
-  C most = kLowest, total = 0, sums[kColumns] = {};
-  for (int64_t first = 0; first < keys; first += kTile) {
-    int64_t j = first + threadIdx.x;
-    __syncthreads();
-    C s = j < keys ? p.score(dot<T>(q, p.k.row(b, j, g), p.e, p.k.column), b, h, i, j) : kLowest;
-    C tile_most = block_reduce<kThreads>(s, kLowest, Larger());
-    C now = most > tile_most ? most : tile_most;
-    C shrink = now == kLowest ? C(1) : std::exp(most - now), weight = s == kLowest ? C(0) : std::exp(s - now);
-    weights[threadIdx.x] = weight;
-    total = total * shrink + block_reduce<kThreads>(weight, C(0), Plus());
-    most = now;
-    int64_t in_tile = keys - first < kTile ? keys - first : kTile;
-    for (int c = 0; c < kColumns; c++) {
-      int64_t column = threadIdx.x + int64_t{c} * kThreads;
-      if (column >= p.f) break;
-      C sum = sums[c] * shrink;
-      for (int64_t t = 0; t < in_tile; t++)
-        sum += weights[t] * load<T>(p.v.row(b, first + t, g)[column * p.v.column]);
-      sums[c] = sum;
-    }
-  }
-  // A row that sees nothing has weights of 0, and +inf for what would make them so.
-  for (int c = 0; c < kColumns; c++) {
-    int64_t column = threadIdx.x + int64_t{c} * kThreads;
-    if (column < p.f)
-      p.result.row(b, i, h)[column * p.result.column] = store<T>(total > C(0) ? sums[c] / total : C(0));
-  }
-  if (threadIdx.x == 0)
-    p.log_sums[(b * p.heads + h) * p.queries + i] =
-        total > C(0) ? most + std::log(total) : std::numeric_limits<C>::infinity();
-}
-
-// Σ grad result of a row: what the softmax's gradient takes off.
-template <class T>
-TW_DEVICE compute_t<T> row_product(const Problem<T>& p, int64_t b, int64_t i, int64_t h) {
-  using C = compute_t<T>;
-  C sum = 0;
-  for (int64_t c = 0; c < p.f; c++)
-    sum +=
-        load<T>(p.grad.row(b, i, h)[c * p.grad.column]) * load<T>(p.result.row(b, i, h)[c * p.result.column]);
-  return sum;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads) attention_dq_kernel(Problem<T> p) {
-  using C = compute_t<T>;
-  TW_SHARED(C, q, kMostColumns);
-  TW_SHARED(C, grad, kMostColumns);
-  TW_SHARED(C, slopes, kTile);
-  int64_t i = blockIdx.x % p.queries, h = blockIdx.x / p.queries % p.heads,
-          b = blockIdx.x / p.queries / p.heads;
-  int64_t g = h / (p.heads / p.groups), keys = p.causal && i + 1 < p.keys ? i + 1 : p.keys;
-  read_row<T>(q, p.q.row(b, i, h), p.e, p.q.column);
-  read_row<T>(grad, p.grad.row(b, i, h), p.f, p.grad.column);
-  C log_sum = p.log_sums[(b * p.heads + h) * p.queries + i], product = row_product(p, b, i, h),
-    sums[kColumns] = {};
-  for (int64_t first = 0; first < keys; first += kTile) {
-    int64_t j = first + threadIdx.x;
-    __syncthreads();
-    C slope = 0;
-    if (j < keys) {
-      C weight = std::exp(p.score(dot<T>(q, p.k.row(b, j, g), p.e, p.k.column), b, h, i, j) - log_sum);
-      slope = weight * (dot<T>(grad, p.v.row(b, j, g), p.f, p.v.column) - product);
-    }
-    slopes[threadIdx.x] = slope;
-    __syncthreads();
-    int64_t in_tile = keys - first < kTile ? keys - first : kTile;
-    for (int c = 0; c < kColumns; c++) {
-      int64_t column = threadIdx.x + int64_t{c} * kThreads;
-      if (column >= p.e) break;
-      for (int64_t t = 0; t < in_tile; t++)
-        sums[c] += slopes[t] * load<T>(p.k.row(b, first + t, g)[column * p.k.column]);
-    }
-  }
-  for (int c = 0; c < kColumns; c++) {
-    int64_t column = threadIdx.x + int64_t{c} * kThreads;
-    if (column < p.e) p.dq.row(b, i, h)[column * p.dq.column] = store<T>(p.scale * sums[c]);
-  }
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads) attention_dkv_kernel(Problem<T> p) {
-  using C = compute_t<T>;
-  TW_SHARED(C, key, kMostColumns);
-  TW_SHARED(C, value, kMostColumns);
-  TW_SHARED(C, weights, kTile);
-  TW_SHARED(C, slopes, kTile);
-  int64_t j = blockIdx.x % p.keys, g = blockIdx.x / p.keys % p.groups, b = blockIdx.x / p.keys / p.groups;
-  int64_t share = p.heads / p.groups, begin = p.causal ? j : 0;
-  read_row<T>(key, p.k.row(b, j, g), p.e, p.k.column);
-  read_row<T>(value, p.v.row(b, j, g), p.f, p.v.column);
-  C dk[kColumns] = {}, dv[kColumns] = {};
-  for (int64_t h = g * share; h < (g + 1) * share; h++) {
-    for (int64_t first = begin; first < p.queries; first += kTile) {
-      int64_t i = first + threadIdx.x;
-      __syncthreads();
-      C weight = 0, slope = 0;
-      if (i < p.queries) {
-        C log_sum = p.log_sums[(b * p.heads + h) * p.queries + i];
-        weight = std::exp(p.score(dot<T>(key, p.q.row(b, i, h), p.e, p.q.column), b, h, i, j) - log_sum);
-        slope = weight * (dot<T>(value, p.grad.row(b, i, h), p.f, p.grad.column) - row_product(p, b, i, h));
-      }
-      weights[threadIdx.x] = weight;
-      slopes[threadIdx.x] = slope;
-      __syncthreads();
-      int64_t in_tile = p.queries - first < kTile ? p.queries - first : kTile;
-      for (int c = 0; c < kColumns; c++) {
-        int64_t column = threadIdx.x + int64_t{c} * kThreads;
-        for (int64_t t = 0; t < in_tile; t++) {
-          if (column < p.e) dk[c] += slopes[t] * load<T>(p.q.row(b, first + t, h)[column * p.q.column]);
-          if (column < p.f)
-            dv[c] += weights[t] * load<T>(p.grad.row(b, first + t, h)[column * p.grad.column]);
-        }
-      }
-    }
-  }
-  for (int c = 0; c < kColumns; c++) {
-    int64_t column = threadIdx.x + int64_t{c} * kThreads;
-    if (column < p.e) p.dk.row(b, j, g)[column * p.dk.column] = store<T>(p.scale * dk[c]);
-    if (column < p.f) p.dv.row(b, j, g)[column * p.dv.column] = store<T>(dv[c]);
-  }
-}
-
-template <class T>
-Heads<T> heads_of(const Operand& x) {
-  return {x.as<stored_t<T>>(), x.stride(0), x.stride(1), x.stride(2), x.stride(3)};
-}
-
-Mask mask_of_operand(const Operand& x, int64_t batches, int64_t heads, int64_t rows, int64_t columns) {
-  if (!x.present()) return {nullptr, false, 0, 0, 0, 0};
-  int64_t full[] = {batches, heads, rows, columns}, strides[4] = {};
-  for (int64_t d = 0; d < x.rank(); d++) {
-    int64_t at = 4 - x.rank() + d;
-    strides[at] = x.size(d) == full[at] && x.size(d) != 1 ? x.stride(d) : 0;
-  }
-  return {x.data, is_bool(x.dtype), strides[0], strides[1], strides[2], strides[3]};
-}
-
-template <class T>
-Problem<T> problem_of(KernelContext& k, const Operand& q, const Operand& key, const Operand& value,
-                      const Operand& mask) {
-  const auto& a = k.attrs<ops::AttentionAttrs>();
-  Problem<T> p{};
-  p.batches = q.size(0), p.queries = q.size(1), p.heads = q.size(2), p.e = q.size(3);
-  p.keys = key.size(1), p.groups = key.size(2), p.f = value.size(3);
-  TW_CHECK(p.e <= kMostColumns && p.f <= kMostColumns, kNotImplemented, k.op, ": heads of up to ",
-           kMostColumns, " columns are supported on CUDA, got ", p.e, " and ", p.f);
-  p.scale = static_cast<compute_t<T>>(a.scale);
-  p.causal = a.is_causal;
-  p.mask = mask_of_operand(mask, p.batches, p.heads, p.queries, p.keys);
-  p.q = heads_of<T>(q), p.k = heads_of<T>(key), p.v = heads_of<T>(value);
-  return p;
+// Blocks for the tiles of all heads of one side.
+template <int kRows>
+unsigned tile_blocks(int64_t batches, int64_t heads, int64_t positions) {
+  return static_cast<unsigned>(batches * heads * tiles_of<kRows>(positions));
 }
 
 void attention_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    Problem<T> p = problem_of<T>(k, k.in(0), k.in(1), k.in(2), k.in(3));
+    auto p = problem_of<T>(k.attrs<ops::AttentionAttrs>(), k.in(0), k.in(1), k.in(2), k.in(3));
     p.result = heads_of<T>(k.out(0));
     p.log_sums = k.out(1).as<compute_t<T>>();
-    launch(k.op, attention_forward_kernel<T>,
-           {static_cast<unsigned>(p.batches * p.heads * p.queries), kThreads}, p);
+    bool done = PieceHeads<T>::fits(k.out(0)) && on_tensor_cores(p, [&]<int kColumns>() {
+                  using Shape = ForwardShape<T, kColumns>;
+                  PieceHeads<T> q(k.in(0), k.op), key(k.in(1), k.op), value(k.in(2), k.op);
+                  p.q = q.heads(), p.k = key.heads(), p.v = value.heads();
+                  launch(k.op, attention_forward_tiles<T, kColumns>,
+                         {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads,
+                          Shape::kSharedBytes},
+                         p);
+                });
+    if (!done) attention_rows::forward(k.op, p);
   });
+}
+
+template <class T, int kColumns>
+void backward_on_tensor_cores(KernelContext& k, Problem<T> p) {
+  using Dq = DqShape<T, kColumns>;
+  using Dkv = DkvShape<T, kColumns>;
+  PieceHeads<T> grad(k.in(0), k.op), q(k.in(1), k.op), key(k.in(2), k.op), value(k.in(3), k.op),
+      result(k.in(5), k.op);
+  p.grad = grad.heads(), p.q = q.heads(), p.k = key.heads(), p.v = value.heads(), p.result = result.heads();
+  int64_t rows = p.batches * p.heads * p.queries;
+  DeviceScratch products(static_cast<size_t>(rows) * sizeof(float));
+  Gradients<T> g{p, products.as<float>()};
+  constexpr int kThreads = block_threads(256);
+  int64_t in_block = kThreads / (kColumns / kPiece);
+  launch(k.op, attention_row_products<T, kColumns>,
+         {static_cast<unsigned>((rows + in_block - 1) / in_block), kThreads}, g);
+  launch(k.op, attention_dq_tiles<T, kColumns>,
+         {tile_blocks<Dq::kRows>(p.batches, p.heads, p.queries), Dq::kThreads, Dq::kTilesBytes}, g);
+  constexpr unsigned kDkvBytes = Dkv::kTilesBytes + Dkv::kNumbersBytes;
+  launch(k.op, attention_dkv_tiles<T, kColumns>,
+         {tile_blocks<Dkv::kRows>(p.batches, p.groups, p.keys), Dkv::kThreads, kDkvBytes}, g);
 }
 
 void attention_backward_kernel(KernelContext& k) {
   dispatch_float(k.in(1).dtype, k.op, [&]<class T>() {
-    Problem<T> p = problem_of<T>(k, k.in(1), k.in(2), k.in(3), k.in(4));
+    auto p = problem_of<T>(k.attrs<ops::AttentionAttrs>(), k.in(1), k.in(2), k.in(3), k.in(4));
     p.grad = heads_of<T>(k.in(0)), p.result = heads_of<T>(k.in(5));
-    p.log_sums = k.in(6).as<compute_t<T>>();
+    Dense<compute_t<T>> log_sums(k.in(6), k.op);
+    p.log_sums = log_sums.data();
     p.dq = heads_of<T>(k.out(0)), p.dk = heads_of<T>(k.out(1)), p.dv = heads_of<T>(k.out(2));
-    launch(k.op, attention_dq_kernel<T>, {static_cast<unsigned>(p.batches * p.heads * p.queries), kThreads},
-           p);
-    launch(k.op, attention_dkv_kernel<T>, {static_cast<unsigned>(p.batches * p.groups * p.keys), kThreads},
-           p);
+    bool fits = true;
+    for (int i = 0; i < 3; i++) fits &= PieceHeads<T>::fits(k.out(i));
+    bool done =
+        fits && on_tensor_cores(p, [&]<int kColumns>() { backward_on_tensor_cores<T, kColumns>(k, p); });
+    if (!done) attention_rows::backward(k.op, p);
   });
 }
 

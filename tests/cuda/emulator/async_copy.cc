@@ -33,10 +33,10 @@ Copies& own_copies() { return g_copies[g_now.thread.x]; }
 
 void begin_copy(void* to, const void* from, size_t size_bytes, bool read) {
   check_alignment(to, size_bytes);
-  if (!is_shared(to)) fail("copies asynchronously to an address outside of shared memory");
+  if (!is_shared(to)) fail(cat("copies asynchronously to an address outside of shared memory"));
   if (read) {
     check_alignment(from, size_bytes);
-    if (!g_region.holds(from)) fail("copies asynchronously from memory that is not the device's");
+    if (!g_region.holds(from)) fail(cat("copies asynchronously from memory that is not the device's"));
     check_read(from, size_bytes);
   }
   begin_fill(to, size_bytes);

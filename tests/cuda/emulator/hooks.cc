@@ -74,7 +74,7 @@ void check_atomic(const void* data, size_t size_bytes) {
 }
 
 void check_matrix_read(const void* data, size_t size_bytes) {
-  if (!is_shared(data)) fail("loads a matrix from an address outside of shared memory");
+  if (!is_shared(data)) fail(cat("loads a matrix from an address outside of shared memory"));
   check_shared(data, size_bytes, Access::kRead);
 }
 

@@ -1,0 +1,60 @@
+"""What tools/check_cuda.py finds in the output of cuobjdump, which a script stands in for."""
+
+import check_cuda
+import pytest
+
+FORWARD = "_ZN2tw4cuda23attention_forward_tilesINS_8bfloat16ELi64EEEvNS0_7ProblemIT_EE"
+PACKED = "_ZN2tw4cuda16pointwise_kernelILi4EfEEvT_"
+LOAD, STORE, PRODUCT = "LDGSTS.E.BYPASS.128 [R1], desc[R2]", "STG.E.128 desc[R4], R8", "HMMA.16816.F32.BF16 R4, R8"
+
+
+def fake_cuobjdump(folder, kernels):
+    """A program that answers for an object of these kernels: name to (stack bytes, lines of code)."""
+    usage = "".join(
+        f" Function {name}:\n  REG:40 STACK:{stack} SHARED:512 LOCAL:0 CONSTANT[0]:400\n"
+        for name, (stack, _) in kernels.items()
+    )
+    code = "".join(
+        f"\tFunction : {name}\n" + "".join(f"  /*0000*/  {line} ;\n" for line in lines)
+        for name, (_, lines) in kernels.items()
+    )
+    (folder / "usage").write_text(usage)
+    (folder / "code").write_text(code)
+    tool = folder / "cuobjdump"
+    tool.write_text(f'#!/bin/sh\n[ "$1" = --dump-sass ] && exec cat {folder}/code\nexec cat {folder}/usage\n')
+    tool.chmod(0o755)
+    return str(tool)
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "lines", "problems"),
+    [
+        (FORWARD, 0, [LOAD, STORE, PRODUCT], []),
+        (FORWARD, 0, [LOAD, STORE], ["has no products"]),
+        (FORWARD, 0, ["LDGSTS.E.64 [R1]", STORE, PRODUCT], ["has no wide loads"]),
+        (FORWARD, 0, [LOAD, "STG.E.64 [R1]", PRODUCT], ["has no wide stores"]),
+        (FORWARD, 24, [LOAD, STORE, PRODUCT], ["has 24 bytes of its data in memory"]),
+        (PACKED, 0, ["LDG.E.128.CONSTANT R4", "STG.E R1"], []),
+        (PACKED, 0, ["LDG.E.64 R4", "STG.E R1"], ["no kernel loads or stores 128 bits", "has no 128-bit access"]),
+        (PACKED.replace("ILi4E", "ILi1E"), 0, ["LDG.E.64 R4"], []),
+    ],
+)
+def test_what_a_kernel_lacks_is_told(tmp_path, name, stack, lines, problems):
+    tool = fake_cuobjdump(tmp_path, {name: (stack, lines)})
+    kernels, found = check_cuda.check_object(tool, tmp_path / "attention.cu.o")
+    assert [(k.file, k.name, k.registers, k.shared) for k in kernels] == [("attention.cu", name, 40, 512)]
+    assert len(found) == len(problems)
+    for line, problem in zip(found, problems, strict=True):
+        assert line.startswith("attention.cu") and problem in line
+
+
+def test_a_listed_file_may_keep_data_in_memory(tmp_path):
+    tool = fake_cuobjdump(tmp_path, {"_ZN2tw4cuda5thingEv": (16, [])})
+    assert check_cuda.check_object(tool, tmp_path / "trigonometric.cu.o")[1] == []
+    assert len(check_cuda.check_object(tool, tmp_path / "other.cu.o")[1]) == 1
+
+
+def test_the_table_has_the_most_of_each_kernel(tmp_path):
+    tool = fake_cuobjdump(tmp_path, {FORWARD: (0, []), FORWARD.replace("Li64E", "Li128E"): (8, [])})
+    kernels, _ = check_cuda.check_object(tool, tmp_path / "attention.cu.o")
+    assert check_cuda.summary(kernels)[2:] == ["| attention.cu | attention_forward_tiles | 2 | 40 | 512 | 8 |"]
