@@ -26,6 +26,7 @@ TILED = re.compile(r"attention_\w+_tiles")
 MAY_STACK = {
     "trigonometric.cu": "sin, cos and tan of large numbers are reduced in an array",
     "layer_norm.cu": "a division of doubles is a call, around which a register is saved",
+    "group_norm.cu": "the same",
     "avg_pool.cu": "so is a division of whole numbers of 64 bits",
 }
 

@@ -5,7 +5,6 @@
 // after the other. Targets that are no class are an error, for which both wait for the device.
 #include "ops/loss/ctc_loss.h"
 
-#include <limits>
 #include <vector>
 
 #include "cuda/common/dense.h"

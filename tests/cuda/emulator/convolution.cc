@@ -1,6 +1,7 @@
 // The convolution that stands for cuDNN's.
 #include "cuda/device/convolution.h"
 
+#include <array>
 #include <vector>
 
 #include "base/error.h"
