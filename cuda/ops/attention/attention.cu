@@ -5,9 +5,9 @@
 // keys and values are read again for each tile of queries, from the second-level cache. Flops, of pairs that
 // are seen: 2 (E + F) a pair forward, and 5 (E + F) backward, of which the two kernels do 7 (E + F). Floor:
 // the flops at 989 TFLOP/s; for [8, 2048, 16, 128] in bfloat16 0.28 ms and 0.69 ms, against 0.06 and 0.11 ms
-// for the bytes at 4.8 TB/s. Expected there, not measured: 0.7 ms and 2.8 ms, 0.4 and 0.25 of the floor,
-// since mma.sync does not reach what wgmma does, and tiles pass from shared memory for 16 or 32 rows at a
-// time.
+// for the bytes at 4.8 TB/s. Expected there, not measured: 0.7 ms and 2.8 ms, 0.4 and 0.25 of the peak, since
+// mma.sync does not reach what wgmma does, and tiles pass from shared memory for 16 or 32 rows at a time. By
+// registers (docs/cuda.md) two blocks of 128 threads fit a processor, by shared memory three.
 #include <cstdlib>
 #include <optional>
 
