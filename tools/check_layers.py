@@ -2,7 +2,8 @@
 
 In C++ each folder of cpp/ may include itself and the folders that `MAY_USE` names. cpp/ops holds two kinds of file:
 kernels (`*_cpu.cc`, `*_cpu.h`) and definitions (the rest). What either kind reaches, headers of headers included, may
-hold nothing of the other side: a definition never sees `device`, a kernel never sees `ir` or `sbp`.
+hold nothing of the other side: a definition never sees `device`, a kernel never sees `ir` or `sbp`. Formulas
+(`*_formula.h`), which kernels of both devices include, reach `base`, attributes and formulas alone.
 cuda/ includes itself, base, the interfaces of device and the attributes of ops (headers of cpp/ops that are no
 kernel's); the emulator of tests/cuda from cuda/common alone, and cpp/ nothing of cuda/.
 In Python nothing is imported inside a function, and imports at module level have no cycle.
@@ -48,6 +49,7 @@ MAY_USE = {
 }
 DEFINITION_NEVER_SEES = {"device"}
 KERNEL_NEVER_SEES = {"ir", "sbp"}
+FORMULA_NEVER_SEES = DEFINITION_NEVER_SEES | KERNEL_NEVER_SEES
 PYTHON_HEADERS = ("Python.h", "pybind11/")
 NAMED_UTILS = (
     "cpp/base/",
@@ -70,6 +72,10 @@ def includes(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def is_kernel(name: str) -> bool:
     return name.endswith(("_cpu.cc", "_cpu.h"))
+
+
+def is_formula(name: str) -> bool:
+    return name.endswith("_formula.h")
 
 
 def reached(path: Path, cpp: Path, seen: set[str]) -> set[str]:
@@ -101,12 +107,16 @@ def check_direct(path: Path, cpp: Path) -> Iterator[str]:
 
 
 def check_op(path: Path, cpp: Path) -> Iterator[str]:
-    """What a source of cpp/ops reaches from the other side of the wall."""
+    """What a source or a formula of cpp/ops reaches from the other side of the wall."""
     kernel = is_kernel(path.name)
-    never = KERNEL_NEVER_SEES if kernel else DEFINITION_NEVER_SEES
+    if is_formula(path.name):
+        kind, never = "a formula", FORMULA_NEVER_SEES
+    elif kernel:
+        kind, never = "a kernel", KERNEL_NEVER_SEES
+    else:
+        kind, never = "a definition", DEFINITION_NEVER_SEES
     for target in sorted(reached(path, cpp, set())):
         if Path(target).parts[0] in never or (not kernel and is_kernel(target)):
-            kind = "a kernel" if kernel else "a definition"
             yield f"{path.relative_to(cpp.parent)}: {kind} reaches {target}"
 
 
@@ -119,7 +129,7 @@ def check_cpp(root: Path) -> list[str]:
             problems.append(f"cpp/{folder}: not a folder of the table in tools/check_layers.py")
             continue
         problems += check_direct(path, cpp)
-        if folder == "ops" and path.suffix == ".cc":
+        if folder == "ops" and (path.suffix == ".cc" or is_formula(path.name)):
             problems += check_op(path, cpp)
     return problems
 

@@ -1,4 +1,4 @@
-"""Prints every file where an op lives: `where.py gelu` lists definition, kernels, tests, Python code and docs.
+"""Prints every file where an op lives: `where.py gelu` lists definition, formulas, kernels, tests and more.
 
 An op is found by its registration, `op("gelu(...` in a definition and `add("gelu"` in a kernel file, so ops that share
 a file are found too. Other places are those that name the op as a word.
@@ -35,11 +35,13 @@ def places(root: Path, op: str) -> dict[str, list[str]]:
             if match := wanted.search(text):
                 line = text.count("\n", 0, match.start()) + 1
                 found.setdefault(heading, []).append(f"{path.relative_to(root).as_posix()}:{line}")
-    # The attributes stand in the header of the definition's stem.
+    # Attributes and formulas stand in headers of the definition's stem.
     for place in found.get("definition", []):
-        header = (root / place.rpartition(":")[0]).with_suffix(".h")
-        if header.is_file():
-            found.setdefault("attributes", []).append(f"{header.relative_to(root).as_posix()}:1")
+        stem = (root / place.rpartition(":")[0]).with_suffix("")
+        for heading, ending in (("attributes", ".h"), ("formulas", "_formula.h")):
+            header = Path(f"{stem}{ending}")
+            if header.is_file():
+                found.setdefault(heading, []).append(f"{header.relative_to(root).as_posix()}:1")
     return found
 
 
@@ -48,7 +50,7 @@ def main(root: Path, op: str) -> int:
     if "definition" not in found:
         print(f"where: no op is named {op}; cpp/ops has no registration of it", file=sys.stderr)
         return 1
-    for heading in ["definition", "attributes", *(name for name in PLACES if name != "definition")]:
+    for heading in ["definition", "attributes", "formulas", *(name for name in PLACES if name != "definition")]:
         for place in found.get(heading, []):
             print(f"{heading:<11} {place}")
     return 0

@@ -12,6 +12,7 @@ def write(root, place, text):
 def test_every_place_is_found(tmp_path, capsys):
     write(tmp_path, "cpp/ops/act/gelu.cc", '// x\nr.op("gelu(Tensor input) -> Tensor");\n r.op("gelu_grad(Tensor g)")')
     write(tmp_path, "cpp/ops/act/gelu.h", "struct GeluAttrs {};\n")
+    write(tmp_path, "cpp/ops/act/gelu_formula.h", "struct GeluFormula {};\n")
     write(tmp_path, "cpp/ops/act/gelu_cpu.cc", 'table.add("gelu", f); table.add("gelu_grad", g);\n')
     write(tmp_path, "cpp/ops/act/other.cc", 'op<"gelu">(x)\n')
     write(tmp_path, "tests/ops/act/test_gelu.py", "tw.gelu(x)\n")
@@ -20,6 +21,7 @@ def test_every_place_is_found(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "definition  cpp/ops/act/gelu.cc:2",
         "attributes  cpp/ops/act/gelu.h:1",
+        "formulas    cpp/ops/act/gelu_formula.h:1",
         "kernel      cpp/ops/act/gelu_cpu.cc:1",
         "used by     cpp/ops/act/other.cc:1",
         "tests       tests/ops/act/test_gelu.py:1",
