@@ -35,15 +35,83 @@ void binary_kernel(device::KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
 }
 
+// |x| and what the upper tail of the normal distribution beyond it is made of: exp(-x²/2), and the tail over
+// that.
 template <class C>
-TW_DEVICE C sigmoid_of(C x) {
-  return C(1) / (C(1) + std::exp(-x));
-}
-// log(1 + exp(x)) without overflow.
-template <class C>
-TW_DEVICE C softplus_of(C x) {
-  C rest = std::log1p(std::exp(-std::fabs(x)));
-  return x > C(0) ? x + rest : rest;
-}
+struct NormalTail {
+  C size, bell, mills;
+};
+
+// The device's elementary functions as a type, for formulas that are templates over the functions they use
+// (base/formula.h).
+struct Functions {
+  template <class C>
+  TW_BOTH static C exp(C x) {
+    return std::exp(x);
+  }
+  template <class C>
+  TW_BOTH static C exp_nonpositive(C x) {
+    return std::exp(x);
+  }
+  template <class C>
+  TW_BOTH static C expm1(C x) {
+    return std::expm1(x);
+  }
+  template <class C>
+  TW_BOTH static C log(C x) {
+    return std::log(x);
+  }
+  template <class C>
+  TW_BOTH static C log1p(C x) {
+    return std::log1p(x);
+  }
+  template <class C>
+  TW_BOTH static C tanh(C x) {
+    return std::tanh(x);
+  }
+  template <class C>
+  TW_BOTH static C tan(C x) {
+    return std::tan(x);
+  }
+  template <class C>
+  TW_BOTH static C pow(C x, C y) {
+    return std::pow(x, y);
+  }
+  template <class C>
+  TW_BOTH static C sigmoid(C x) {
+    return C(1) / (C(1) + std::exp(-x));
+  }
+  // log(1 + exp(x)) without overflow.
+  template <class C>
+  TW_BOTH static C softplus(C x) {
+    C rest = std::log1p(std::exp(-std::fabs(x)));
+    return x > C(0) ? x + rest : rest;
+  }
+  template <class C>
+  TW_BOTH static NormalTail<C> normal_tail(C x) {
+    constexpr C kFar = sizeof(C) == 8 ? C(39) : C(14.5);  // from where on exp(-x²/2) is 0
+    C size = std::fabs(x);
+    size = size > kFar ? kFar : size;
+    C square = size * size, lost = std::fma(size, size, -square);  // by rounding, which the exponential shows
+    C bell = std::exp(C(-0.5) * square) * std::fma(C(-0.5), lost, C(1));
+    if constexpr (sizeof(C) == 8)
+      return {size, bell, C(0.5) * erfcx(size * C(0.7071067811865476))};
+    else
+      return {size, bell, C(0.5) * erfcxf(size * C(0.7071067811865476))};
+  }
+  // a b + c in one rounding, as on CPUs that have such an instruction.
+  template <class C>
+  TW_BOTH static C multiply_add(C a, C b, C c) {
+    return std::fma(a, b, c);
+  }
+  // Of an angle in whole turns, in [0, 1): no large angle has to be reduced.
+  template <class C>
+  TW_BOTH static void unit_circle(C turns, C& cosine, C& sine) {
+    if constexpr (sizeof(C) == 8)
+      sincospi(C(2) * turns, &sine, &cosine);
+    else
+      sincospif(C(2) * turns, &sine, &cosine);
+  }
+};
 
 }  // namespace tw::cuda

@@ -1,7 +1,7 @@
 // One pass each, 20 to 60 operations an element; forward reads x, backward g and x.
 #include "device/cpu/loops.h"
-#include "device/cpu/math.h"
-#include "ops/activation/activations.h"
+#include "device/cpu/math_functions.h"
+#include "ops/activation/smooth_formula.h"
 
 namespace tw::ops {
 
@@ -9,113 +9,40 @@ using namespace device;
 
 namespace {
 
-void elu_kernel(KernelContext& k) {
-  const auto& a = k.attrs<CurveAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    C scale = C(a.q), low = C(a.p * a.q), input_scale = C(a.r);
-    unary_loop<T, T>(k, [=](C x) {
-      C bent = low * math::expm1(x * input_scale);
-      return x > C(0) ? scale * x : bent;
-    });
-  });
-}
-void elu_backward_kernel(KernelContext& k) {
-  const auto& a = k.attrs<CurveAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    C scale = C(a.q), low = C(a.p * a.q * a.r), input_scale = C(a.r);
-    binary_loop<T, T, T>(k, [=](C g, C x) {
-      C bent = low * math::exp(x * input_scale);
-      return g * (x > C(0) ? scale : bent);
-    });
-  });
-}
-
-struct Silu {
-  template <class C>
-  TW_INLINE C operator()(C x) const {
-    return x * math::sigmoid(x);
-  }
-};
-struct SiluBackward {
-  template <class C>
-  TW_INLINE C operator()(C g, C x) const {
-    C s = math::sigmoid(x);
-    return g * (s * (C(1) + x * (C(1) - s)));
-  }
-};
-struct Mish {
-  template <class C>
-  TW_INLINE C operator()(C x) const {
-    return x * math::tanh(math::softplus(x));
-  }
-};
-struct MishBackward {
-  template <class C>
-  TW_INLINE C operator()(C g, C x) const {
-    C t = math::tanh(math::softplus(x));
-    return g * (t + x * math::sigmoid(x) * (C(1) - t * t));
-  }
-};
-struct LogSigmoid {
-  template <class C>
-  TW_INLINE C operator()(C x) const {
-    return math::log_sigmoid(x);
-  }
-};
-struct LogSigmoidBackward {
-  template <class C>
-  TW_INLINE C operator()(C g, C x) const {
-    return g * math::sigmoid(-x);
-  }
-};
-
-template <class F>
+template <template <class> class F>
 void forward_kernel(KernelContext& k) {
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { unary_loop<T, T>(k, F{}); });
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() { unary_loop<T, T>(k, F<math::Functions>()); });
 }
-template <class F>
+template <template <class> class F>
 void backward_kernel(KernelContext& k) {
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, F{}); });
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, F<math::Functions>()); });
 }
 
-void softplus_kernel(KernelContext& k) {
-  const auto& a = k.attrs<CurveAttrs>();
+// Shaped by numbers.
+template <template <class, class> class F, bool kBackward>
+void curve_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    C beta = C(a.p), threshold = C(a.q);
-    unary_loop<T, T>(k, [=](C x) {
-      C z = x * beta, y = math::softplus(z) / beta;
-      return z > threshold ? x : y;
-    });
-  });
-}
-void softplus_backward_kernel(KernelContext& k) {
-  const auto& a = k.attrs<CurveAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    C beta = C(a.p), threshold = C(a.q);
-    binary_loop<T, T, T>(k, [=](C g, C x) {
-      C z = x * beta, y = g * math::sigmoid(z);
-      return z > threshold ? g : y;
-    });
+    auto f = F<math::Functions, compute_t<T>>::of(k.attrs<CurveAttrs>());
+    if constexpr (kBackward)
+      binary_loop<T, T, T>(k, f);
+    else
+      unary_loop<T, T>(k, f);
   });
 }
 
 }  // namespace
 
 void kernels_smooth(KernelTable& table) {
-  table.add("elu_of", elu_kernel);
-  table.add("elu_backward", elu_backward_kernel);
-  table.add("silu", forward_kernel<Silu>);
-  table.add("silu_backward", backward_kernel<SiluBackward>);
-  table.add("mish", forward_kernel<Mish>);
-  table.add("mish_backward", backward_kernel<MishBackward>);
-  table.add("softplus", softplus_kernel);
-  table.add("softplus_backward", softplus_backward_kernel);
-  table.add("logsigmoid", forward_kernel<LogSigmoid>);
-  table.add("logsigmoid_backward", backward_kernel<LogSigmoidBackward>);
+  table.add("elu_of", curve_kernel<EluFormula, false>);
+  table.add("elu_backward", curve_kernel<EluBackwardFormula, true>);
+  table.add("silu", forward_kernel<SiluFormula>);
+  table.add("silu_backward", backward_kernel<SiluBackwardFormula>);
+  table.add("mish", forward_kernel<MishFormula>);
+  table.add("mish_backward", backward_kernel<MishBackwardFormula>);
+  table.add("softplus", curve_kernel<SoftplusFormula, false>);
+  table.add("softplus_backward", curve_kernel<SoftplusBackwardFormula, true>);
+  table.add("logsigmoid", forward_kernel<LogSigmoidFormula>);
+  table.add("logsigmoid_backward", backward_kernel<LogSigmoidBackwardFormula>);
 }
 
 }  // namespace tw::ops

@@ -2,8 +2,10 @@
 // and dx over the bandwidth; on two cores the exponentials (one an element, in log_softmax's backward too)
 // weigh as much.
 #include "device/cpu/dense.h"
+#include "device/cpu/math_functions.h"
 #include "device/cpu/rows.h"
 #include "device/cpu/softmax_row.h"
+#include "ops/activation/softmax_formula.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::ops {
@@ -38,7 +40,8 @@ TW_CLONES __attribute__((flatten)) void softmax_backward_row(int64_t n, const st
   C dot = reduce_span(
       n, C(0), [=](int64_t i) { return load<T>(g[i]) * load<T>(y[i]); }, [](C a, C b) { return a + b; },
       [=](int64_t i) { fetch_to_write(dx, i); });
-  row_pass(n, [=](int64_t i) { dx[i] = store<T>(load<T>(y[i]) * (load<T>(g[i]) - dot)); }, g, y);
+  row_pass(
+      n, [=](int64_t i) { dx[i] = store<T>(softmax_gradient(load<T>(g[i]), load<T>(y[i]), dot)); }, g, y);
 }
 
 template <class T>
@@ -49,8 +52,11 @@ TW_CLONES __attribute__((flatten)) void log_softmax_backward_row(int64_t n, cons
       n, C(0), [=](int64_t i) { return load<T>(g[i]); }, [](C a, C b) { return a + b; },
       [=](int64_t i) { fetch_to_write(dx, i); });
   row_pass(
-      n, [=](int64_t i) { dx[i] = store<T>(load<T>(g[i]) - math::exp_nonpositive(load<T>(y[i])) * sum); }, g,
-      y);
+      n,
+      [=](int64_t i) {
+        dx[i] = store<T>(log_softmax_gradient<math::Functions>(load<T>(g[i]), load<T>(y[i]), sum));
+      },
+      g, y);
 }
 
 int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }

@@ -10,6 +10,7 @@
 #include "device/cpu/row_sum.h"
 #include "device/cpu/rows.h"
 #include "device/cpu/softmax_row.h"
+#include "ops/loss/cross_entropy_formula.h"
 
 namespace tw::ops {
 
@@ -45,13 +46,12 @@ struct Problem {
                "cross_entropy: target must be a class in [0, ", classes, ") or ", ignore_index, ", got ",
                target[row]);
   }
+  CrossEntropyFormula<double> formula() const {
+    return {smoothing, static_cast<double>(classes), weight_sum};
+  }
   bool kept(int64_t row) const { return target[row] != ignore_index; }
   double weight_of(int64_t row) const { return weight.data() ? static_cast<double>(weight[target[row]]) : 1; }
-  double scale(int64_t row) const {
-    return kept(row)
-               ? (1 - smoothing) * weight_of(row) + smoothing * weight_sum / static_cast<double>(classes)
-               : 0;
-  }
+  double scale(int64_t row) const { return kept(row) ? formula().scale(weight_of(row)) : 0; }
   // What "mean" divides by.
   double divisor(const std::string& reduction) const {
     if (reduction != "mean") return 1;
@@ -94,10 +94,9 @@ void forward(KernelContext& k) {
     if (!p.kept(row)) return;
     double picked = static_cast<double>(total.max) - static_cast<double>(load<T>(x[p.target[row]])) +
                     static_cast<double>(math::log(total.sum));
-    double loss = (1 - p.smoothing) * p.weight_of(row) * picked;
+    double loss = p.formula().hard_loss(p.weight_of(row), picked);
     if (p.smoothing > 0)
-      loss += p.smoothing / static_cast<double>(p.classes) *
-              (p.weight_sum * log_sum - weighted_sum<T>(p.classes, x, p.weight.data()));
+      loss += p.formula().smooth_loss(log_sum, weighted_sum<T>(p.classes, x, p.weight.data()));
     losses[row] = loss;
   };
   if (k.in(0).count() > 0) run_rows(rows, 0, p.dim, visit);
@@ -149,11 +148,9 @@ void backward(KernelContext& k) {
       std::fill_n(dx, p.classes, store<T>(C(0)));
       return;
     }
-    double g = static_cast<double>(grad[none ? row : 0]), full = p.scale(row);
-    double unit = full != 0 ? g * static_cast<double>(scale[row]) / full : 0;  // g over the divisor
-    RowTerms<T> t{log_sum[row], C(g * static_cast<double>(scale[row])),
-                  C(unit * p.smoothing / static_cast<double>(p.classes)),
-                  C(unit * (1 - p.smoothing) * p.weight_of(row))};
+    auto terms = p.formula().gradient(static_cast<double>(grad[none ? row : 0]),
+                                      static_cast<double>(scale[row]), p.weight_of(row));
+    RowTerms<T> t{log_sum[row], C(terms.scale), C(terms.smooth), C(terms.hard)};
     backward_row<T>(p.classes, x, p.weight.data(), t, p.target[row], dx);
   });
 }

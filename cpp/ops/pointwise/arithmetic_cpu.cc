@@ -2,47 +2,13 @@
 // bandwidth.
 #include "device/cpu/loops.h"
 #include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/arithmetic_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-// Integers wrap around: signed ones are computed without sign, where overflow is defined.
-template <class C>
-struct Wrapping {
-  using type = C;
-};
-template <>
-struct Wrapping<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct Wrapping<int64_t> {
-  using type = uint64_t;
-};
-template <class C>
-using wrap_t = typename Wrapping<C>::type;
-
-template <class C>
-TW_INLINE C plus(C a, C b) {
-  return static_cast<C>(static_cast<wrap_t<C>>(a) + static_cast<wrap_t<C>>(b));
-}
-template <class C>
-TW_INLINE C minus(C a, C b) {
-  return static_cast<C>(static_cast<wrap_t<C>>(a) - static_cast<wrap_t<C>>(b));
-}
-template <class C>
-TW_INLINE C times(C a, C b) {
-  return static_cast<C>(static_cast<wrap_t<C>>(a) * static_cast<wrap_t<C>>(b));
-}
-
-template <class C>
-TW_INLINE C negative(C a) {
-  if constexpr (std::is_integral_v<C>) return minus(C(0), a);
-  return -a;
-}
 
 void add_kernel(KernelContext& k) {
   const Scalar& scalar = k.attrs<AlphaAttrs>().alpha;

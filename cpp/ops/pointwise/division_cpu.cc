@@ -1,82 +1,15 @@
 // One pass over the operands. true_divide and trunc_divide of floats run at the bandwidth or at the divider's
 // rate; the others call the C library's fmod and are scalar, integers use the scalar divider.
 #include <atomic>
-#include <cmath>
 
 #include "device/cpu/loops.h"
+#include "ops/pointwise/division_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-// The quotient of ints; -1 apart, as the least int has no negative and the processor would trap.
-template <class T>
-TW_INLINE T wrapping_divide(T a, T b) {
-  if constexpr (std::is_signed_v<T>) {
-    if (b == T(-1)) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
-  }
-  return static_cast<T>(a / b);
-}
-template <class T>
-TW_INLINE T wrapping_modulo(T a, T b) {
-  if constexpr (std::is_signed_v<T>) {
-    if (b == T(-1)) return 0;
-  }
-  return static_cast<T>(a % b);
-}
-// Is a quotient rounded towards zero too high by one?
-template <class T>
-TW_INLINE bool differs_from_floor(T rest, T b) {
-  return rest != 0 && (rest < 0) != (b < 0);
-}
-
-struct TruncDivide {
-  template <class T>
-  TW_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return std::trunc(a / b);
-    else
-      return wrapping_divide(a, b);
-  }
-};
-
-// By way of the remainder, so that a / b just below a whole number is not rounded up to it.
-struct FloorDivide {
-  template <class T>
-  TW_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (b == 0) return a / b;
-      T rest = std::fmod(a, b);
-      T ratio = (a - rest) / b;
-      if (differs_from_floor(rest, b)) ratio -= 1;
-      if (ratio == 0) return std::copysign(T(0), a / b);
-      T whole = std::floor(ratio);
-      return ratio - whole > T(0.5) ? whole + 1 : whole;
-    } else {
-      return static_cast<T>(wrapping_divide(a, b) - differs_from_floor(wrapping_modulo(a, b), b));
-    }
-  }
-};
-
-struct Fmod {
-  template <class T>
-  TW_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return std::fmod(a, b);
-    else
-      return wrapping_modulo(a, b);
-  }
-};
-
-struct Remainder {
-  template <class T>
-  TW_INLINE T operator()(T a, T b) const {
-    T rest = Fmod()(a, b);
-    return differs_from_floor(rest, b) ? static_cast<T>(rest + b) : rest;
-  }
-};
 
 template <class F>
 void divide(KernelContext& k) {
@@ -107,10 +40,10 @@ void true_divide_kernel(KernelContext& k) {
 
 void kernels_division(KernelTable& table) {
   table.add("true_divide", true_divide_kernel);
-  table.add("trunc_divide", divide<TruncDivide>);
-  table.add("floor_divide", divide<FloorDivide>);
-  table.add("remainder", divide<Remainder>);
-  table.add("fmod", divide<Fmod>);
+  table.add("trunc_divide", divide<TruncDivideFormula>);
+  table.add("floor_divide", divide<FloorDivideFormula>);
+  table.add("remainder", divide<RemainderFormula>);
+  table.add("fmod", divide<FmodFormula>);
 }
 
 }  // namespace tw::ops

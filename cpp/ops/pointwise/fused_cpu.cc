@@ -1,21 +1,13 @@
 // One pass; floor: the operands' bytes over the bandwidth.
 #include "device/cpu/loops.h"
 #include "ops/pointwise/fused.h"
+#include "ops/pointwise/fused_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-// From the nearer end, so that weight 1 gives the end exactly.
-template <class C>
-TW_INLINE C between(C a, C b, C w) {
-  if constexpr (is_complex_type<C>)
-    return a + w * (b - a);
-  else
-    return std::abs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
-}
 
 // The number in a one-element operand of any dtype.
 template <class C>
@@ -31,10 +23,9 @@ C number_in(const Operand& x) {
 void lerp_kernel(KernelContext& k) {
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    if (k.in(2).count() != 1)
-      return ternary_loop<T, T, T, T>(k, [](C a, C b, C w) { return between(a, b, w); });
+    if (k.in(2).count() != 1) return ternary_loop<T, T, T, T>(k, LerpFormula());
     C w = number_in<C>(k.in(2));
-    binary_loop<T, T, T>(k, [w](C a, C b) { return between(a, b, w); });
+    binary_loop<T, T, T>(k, [w](C a, C b) { return LerpFormula()(a, b, w); });
   });
 }
 
@@ -42,7 +33,7 @@ void addcmul_kernel(KernelContext& k) {
   dispatch_number(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     auto value = k.attrs<ValueAttrs>().value.to<C>();
-    ternary_loop<T, T, T, T>(k, [value](C a, C b, C c) { return static_cast<C>(a + value * b * c); });
+    ternary_loop<T, T, T, T>(k, AddProductFormula<C>{value});
   });
 }
 
@@ -50,7 +41,7 @@ void addcdiv_kernel(KernelContext& k) {
   dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     auto value = k.attrs<ValueAttrs>().value.to<C>();
-    ternary_loop<T, T, T, T>(k, [value](C a, C b, C c) { return a + value * b / c; });
+    ternary_loop<T, T, T, T>(k, AddQuotientFormula<C>{value});
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "device/cpu/loops.h"
+#include "ops/pointwise/magnitude_formula.h"
 
 namespace tw::ops {
 
@@ -9,20 +10,12 @@ using namespace device;
 
 namespace {
 
-template <class T>
-TW_INLINE T size_of_real(T a) {
-  if constexpr (std::is_floating_point_v<T>)
-    return std::abs(a);
-  else
-    return a < 0 ? static_cast<T>(-a) : a;
-}
-
 void abs_kernel(KernelContext& k) {
   dispatch_number(k.in(0).dtype, k.op, [&]<class T>() {
     if constexpr (is_complex_type<T>) {
       unary_loop<T, typename T::value_type>(k, [](T a) { return std::abs(a); });
     } else {
-      unary_loop<T, T>(k, [](compute_t<T> a) { return size_of_real(a); });
+      unary_loop<T, T>(k, AbsFormula());
     }
   });
 }
@@ -32,12 +25,8 @@ TW_INLINE T direction(T a) {
   if constexpr (is_complex_type<T>) {
     auto size = std::abs(a);
     return size == 0 ? T(0) : a / size;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return a != a ? T(0) : T((a > 0) - (a < 0));
-  } else if constexpr (std::is_unsigned_v<T>) {
-    return a != 0;
   } else {
-    return static_cast<T>((a > 0) - (a < 0));
+    return DirectionFormula()(a);
   }
 }
 

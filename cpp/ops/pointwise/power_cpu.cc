@@ -1,9 +1,8 @@
 // One pass. Squares, cubes, roots and reciprocals by a number run at the bandwidth; other powers of float
 // take some 40 operations and vectorise, those of double and complex call the C library.
-#include <cmath>
-
 #include "device/cpu/loops.h"
-#include "device/cpu/math.h"
+#include "device/cpu/math_functions.h"
+#include "ops/pointwise/power_formula.h"
 
 namespace tw::ops {
 
@@ -12,29 +11,11 @@ using namespace device;
 namespace {
 
 template <class T>
-T int_power(T base, T exponent) {
-  if (exponent < 0) {
-    if (base == T(1)) return 1;
-    if (base == T(-1)) return exponent % 2 ? T(-1) : T(1);
-    return 0;
-  }
-  // In uint64, where overflow wraps around.
-  uint64_t result = 1, square = static_cast<uint64_t>(base);
-  for (auto left = static_cast<uint64_t>(exponent); left; left >>= 1) {
-    if (left & 1) result *= square;
-    square *= square;
-  }
-  return static_cast<T>(result);
-}
-
-template <class T>
 TW_INLINE T general_power(T base, T exponent) {
-  if constexpr (std::is_integral_v<T>)
-    return int_power(base, exponent);
-  else if constexpr (is_complex_type<T>)
+  if constexpr (is_complex_type<T>)
     return exponent == T(0) ? T(1) : std::pow(base, exponent);
   else
-    return math::pow(base, exponent);
+    return PowerFormula<math::Functions>()(base, exponent);
 }
 
 // Reads a one-element operand.
@@ -47,12 +28,18 @@ compute_t<T> number_in(const Operand& operand) {
 template <class T>
 bool simple_power(KernelContext& k, compute_t<T> exponent) {
   using C = compute_t<T>;
-  if (exponent == C(2)) return unary_loop<T, T>(k, [](C a) { return a * a; }), true;
-  if (exponent == C(3)) return unary_loop<T, T>(k, [](C a) { return a * a * a; }), true;
+  auto run = [&]<ShortPower kKind>() {
+    unary_loop<T, T>(k, [](C a) { return raise_shortly(a, kKind); });
+    return true;
+  };
+  ShortPower kind = short_power(exponent);
+  if (kind == ShortPower::kNone) return false;
+  if (kind == ShortPower::kSquare) return run.template operator()<ShortPower::kSquare>();
+  if (kind == ShortPower::kCube) return run.template operator()<ShortPower::kCube>();
   if constexpr (std::is_floating_point_v<C>) {
-    if (exponent == C(0.5)) return unary_loop<T, T>(k, [](C a) { return std::sqrt(a); }), true;
-    if (exponent == C(-0.5)) return unary_loop<T, T>(k, [](C a) { return C(1) / std::sqrt(a); }), true;
-    if (exponent == C(-1)) return unary_loop<T, T>(k, [](C a) { return C(1) / a; }), true;
+    if (kind == ShortPower::kRoot) return run.template operator()<ShortPower::kRoot>();
+    if (kind == ShortPower::kInverseRoot) return run.template operator()<ShortPower::kInverseRoot>();
+    return run.template operator()<ShortPower::kInverse>();
   }
   return false;
 }
@@ -71,11 +58,8 @@ void pow_backward_kernel(KernelContext& k) {
     using C = compute_t<T>;
     if (k.out().count() == 0) return;
     if (k.in(2).count() == 1 && number_in<T>(k.in(2)) == C(2))
-      return binary_loop<T, T, T>(k, [](C g, C a) { return g * (C(2) * a); });
-    ternary_loop<T, T, T, T>(k, [](C g, C a, C b) {
-      C slope = g * (b * math::pow(a, b - C(1)));
-      return b == C(0) ? C(0) : slope;
-    });
+      return binary_loop<T, T, T>(k, SquareBackwardFormula());
+    ternary_loop<T, T, T, T>(k, PowerBackwardFormula<math::Functions>());
   });
 }
 

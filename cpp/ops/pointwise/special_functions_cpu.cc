@@ -2,8 +2,9 @@
 #include <limits>
 
 #include "device/cpu/cast.h"
+#include "device/cpu/math_functions.h"
 #include "ops/pointwise/function_kernels.h"
-#include "ops/pointwise/special_functions.h"
+#include "ops/pointwise/special_functions_formula.h"
 
 namespace tw::ops {
 
@@ -21,24 +22,17 @@ void sigmoid_backward_kernel(KernelContext& k) {
     using C = compute_t<T>;
     binary_loop<T, T, T>(k, [](C g, C r) {
       if constexpr (is_complex_type<T>)
-        return g * std::conj((C(1) - r) * r);
+        return g * std::conj(sigmoid_slope(r));
       else
-        return g * ((C(1) - r) * r);
+        return g * sigmoid_slope(r);
     });
   });
 }
 
 void logit_kernel(KernelContext& k) {
-  double eps = k.attrs<LogitAttrs>().eps.value_or(-1);
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    C low = eps < 0 ? -std::numeric_limits<C>::infinity() : C(eps);
-    C high = eps < 0 ? std::numeric_limits<C>::infinity() : C(1) - C(eps);
-    unary_loop<T, T>(k, [low, high](C p) {
-      p = p < low ? low : p > high ? high : p;
-      return math::log(p / (C(1) - p));
-    });
-  });
+  const auto& a = k.attrs<LogitAttrs>();
+  dispatch_float(k.out().dtype, k.op,
+                 [&]<class T>() { unary_loop<T, T>(k, LogitFormula<math::Functions, compute_t<T>>::of(a)); });
 }
 
 // The sum of (k + q)^-s over k = 0, 1, ...: some terms, then Euler and Maclaurin's formula for the rest.

@@ -3,6 +3,7 @@
 #include "ops/activation/gelu.h"
 
 #include "cuda/common/functions.h"
+#include "ops/activation/gelu_formula.h"
 
 namespace tw::cuda {
 
@@ -10,49 +11,23 @@ using device::KernelContext;
 
 namespace {
 
-constexpr double kDensityScale = 0.3989422804014327;  // 1/√(2π)
-constexpr double kRootHalf = 0.7071067811865476;
-constexpr double kTanhScale = 0.7978845608028654;  // √(2/π)
-constexpr double kCubic = 0.044715;
-
-// Φ(x), exact to rounding far from 0 too.
-template <class C>
-TW_DEVICE C distribution(C x) {
-  return C(0.5) * std::erfc(-x * C(kRootHalf));
-}
-template <class C>
-TW_DEVICE C slope(C x) {
-  return distribution(x) + x * C(kDensityScale) * std::exp(C(-0.5) * x * x);
-}
-template <class C>
-TW_DEVICE C tanh_inner(C x) {
-  return std::tanh(C(kTanhScale) * (x + C(kCubic) * x * x * x));
-}
-template <class C>
-TW_DEVICE C tanh_slope(C x) {
-  C t = tanh_inner(x);
-  return C(0.5) * (C(1) + t + x * (C(1) - t * t) * C(kTanhScale) * (C(1) + C(3 * kCubic) * x * x));
-}
-
-TW_FUNCTION(Gelu, x* distribution(x))
-TW_FUNCTION(GeluTanh, C(0.5) * x * (C(1) + tanh_inner(x)))
-TW_BINARY_FUNCTION(GeluBackward, g* slope(x))
-TW_BINARY_FUNCTION(GeluTanhBackward, g* tanh_slope(x))
-
 struct WithSlope {
   template <class C>
   TW_DEVICE Pair<C, C> operator()(C x) const {
-    return {x * distribution(x), slope(x)};
+    auto tail = Functions::normal_tail(x);
+    return {ops::GeluForm::value(x, tail), ops::GeluForm::slope(x, tail)};
   }
 };
 
 bool is_tanh_form(const KernelContext& k) { return k.attrs<ops::GeluAttrs>().approximate == "tanh"; }
 
 void gelu_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? unary_kernel<GeluTanh>(k) : unary_kernel<Gelu>(k);
+  return is_tanh_form(k) ? unary_kernel<ops::GeluTanhFormula<Functions>>(k)
+                         : unary_kernel<ops::GeluFormula<Functions>>(k);
 }
 void gelu_backward_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? binary_kernel<GeluTanhBackward>(k) : binary_kernel<GeluBackward>(k);
+  return is_tanh_form(k) ? binary_kernel<ops::GeluTanhBackwardFormula<Functions>>(k)
+                         : binary_kernel<ops::GeluBackwardFormula<Functions>>(k);
 }
 void gelu_with_slope_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {

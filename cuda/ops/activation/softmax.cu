@@ -4,7 +4,9 @@
 // y: one or two exponentials an element. Backward reads g and y twice and writes dx. Floor: x and y, or g, y
 // and dx, over the bandwidth. The maximum and the sum of exponentials are found in one reading: a thread that
 // meets a larger element scales what it has.
+#include "cuda/common/functions.h"
 #include "cuda/common/rows.h"
+#include "ops/activation/softmax_formula.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::cuda {
@@ -49,7 +51,8 @@ __global__ void __launch_bounds__(kReduceThreads) softmax_backward_kernel(Rows<3
   sum = group_reduce<kGroup>(sum, C(0), Plus());
   for (int64_t i = thread; i < length; i += kGroup) {
     C g = value_at<T>(at[1], rows.steps[1], i), y = value_at<T>(at[2], rows.steps[2], i);
-    put_at<T>(at[0], rows.steps[0], i, kLog ? g - std::exp(y) * sum : y * (g - sum));
+    put_at<T>(at[0], rows.steps[0], i,
+              kLog ? ops::log_softmax_gradient<Functions>(g, y, sum) : ops::softmax_gradient(g, y, sum));
   }
 }
 

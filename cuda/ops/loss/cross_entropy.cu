@@ -6,6 +6,7 @@
 #include "cuda/common/dense.h"
 #include "cuda/common/flag.h"
 #include "cuda/common/rows.h"
+#include "ops/loss/cross_entropy_formula.h"
 
 namespace tw::cuda {
 
@@ -25,11 +26,10 @@ struct Classes {
 
   TW_DEVICE bool kept(int64_t row) const { return target[row] != ignore_index; }
   TW_DEVICE C weight_of(int64_t c) const { return weight ? weight[c] : C(1); }
-  TW_DEVICE C all_weights() const { return weight ? *weight_sum : static_cast<C>(classes); }
-  TW_DEVICE C scale(int64_t row) const {
-    if (!kept(row)) return C(0);
-    return (C(1) - smoothing) * weight_of(target[row]) + smoothing * all_weights() / static_cast<C>(classes);
+  TW_DEVICE ops::CrossEntropyFormula<C> formula() const {
+    return {smoothing, static_cast<C>(classes), weight ? *weight_sum : static_cast<C>(classes)};
   }
+  TW_DEVICE C scale(int64_t row) const { return kept(row) ? formula().scale(weight_of(target[row])) : C(0); }
 };
 
 // Of each row: its logsumexp, its loss, and what it weighs in a mean.
@@ -60,9 +60,8 @@ __global__ void __launch_bounds__(kReduceThreads)
   }
   if (kept) {
     C picked = whole.most - value_at<T>(at[0], rows.steps[0], target) + std::log(whole.sum);
-    loss = (C(1) - p.smoothing) * p.weight_of(target) * picked;
-    if (p.smoothing > C(0))
-      loss += p.smoothing / static_cast<C>(p.classes) * (p.all_weights() * log_sum - weighted);
+    loss = p.formula().hard_loss(p.weight_of(target), picked);
+    if (p.smoothing > C(0)) loss += p.formula().smooth_loss(log_sum, weighted);
   }
   log_sums[row] = log_sum;
   losses[row] = loss;
@@ -104,10 +103,8 @@ __global__ void __launch_bounds__(kReduceThreads)
   char* at[2];
   rows.at(row, at);
   bool kept = p.kept(row);
-  C g = grad[grad_by_row ? row : 0], full = p.scale(row);
-  C unit = full != C(0) ? g * scales[row] / full : C(0);  // g over the divisor
-  C scale = g * scales[row], smooth = unit * p.smoothing / static_cast<C>(p.classes);
-  C hard = kept ? unit * (C(1) - p.smoothing) * p.weight_of(p.target[row]) : C(0);
+  C weight = kept ? p.weight_of(p.target[row]) : C(0);
+  auto [scale, smooth, hard] = p.formula().gradient(grad[grad_by_row ? row : 0], scales[row], weight);
   for (int64_t i = thread_of_row<kGroup>(); i < rows.length; i += kGroup) {
     C x = value_at<T>(at[1], rows.steps[1], i);
     C value =

@@ -4,6 +4,7 @@
 
 #include "cuda/common/complex.h"
 #include "cuda/common/pointwise.h"
+#include "ops/pointwise/arithmetic_formula.h"
 
 namespace tw::cuda {
 
@@ -12,32 +13,14 @@ using device::Operand;
 
 namespace {
 
-// Integers wrap around: signed ones are computed without sign, where overflow is defined.
-template <class C>
-struct Wrapping {
-  using type = C;
-};
-template <>
-struct Wrapping<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct Wrapping<int64_t> {
-  using type = uint64_t;
-};
-template <class C>
-using wrap_t = typename Wrapping<C>::type;
-
 template <class C>
 struct Add {
-  TW_DEVICE C operator()(C a, C b) const { return static_cast<C>(wrap_t<C>(a) + wrap_t<C>(b)); }
+  TW_DEVICE C operator()(C a, C b) const { return ops::plus(a, b); }
 };
 template <class C>
 struct AddScaled {
   C alpha;
-  TW_DEVICE C operator()(C a, C b) const {
-    return static_cast<C>(wrap_t<C>(a) + static_cast<wrap_t<C>>(wrap_t<C>(alpha) * wrap_t<C>(b)));
-  }
+  TW_DEVICE C operator()(C a, C b) const { return ops::plus(a, ops::times(alpha, b)); }
 };
 struct Or {
   bool on;
@@ -45,14 +28,12 @@ struct Or {
 };
 template <class C>
 struct Sub {
-  TW_DEVICE C operator()(C a, C b) const { return static_cast<C>(wrap_t<C>(a) - wrap_t<C>(b)); }
+  TW_DEVICE C operator()(C a, C b) const { return ops::minus(a, b); }
 };
 template <class C>
 struct SubScaled {
   C alpha;
-  TW_DEVICE C operator()(C a, C b) const {
-    return static_cast<C>(wrap_t<C>(a) - static_cast<wrap_t<C>>(wrap_t<C>(alpha) * wrap_t<C>(b)));
-  }
+  TW_DEVICE C operator()(C a, C b) const { return ops::minus(a, ops::times(alpha, b)); }
 };
 template <class C>
 struct Mul {
@@ -60,17 +41,12 @@ struct Mul {
     if constexpr (std::is_same_v<C, bool>)
       return a && b;
     else
-      return static_cast<C>(wrap_t<C>(a) * wrap_t<C>(b));
+      return ops::times(a, b);
   }
 };
 template <class C>
 struct Neg {
-  TW_DEVICE C operator()(C a) const {
-    if constexpr (std::is_integral_v<C>)
-      return static_cast<C>(wrap_t<C>(0) - wrap_t<C>(a));
-    else
-      return -a;
-  }
+  TW_DEVICE C operator()(C a) const { return ops::negative(a); }
 };
 
 struct Times {

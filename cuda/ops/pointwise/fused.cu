@@ -2,7 +2,8 @@
 #include "ops/pointwise/fused.h"
 
 #include "cuda/common/dense.h"
-#include "cuda/common/functions.h"
+#include "cuda/common/pointwise.h"
+#include "ops/pointwise/fused_formula.h"
 
 namespace tw::cuda {
 
@@ -11,45 +12,28 @@ using device::Operand;
 
 namespace {
 
-// From the nearer end, so that weight 1 gives the end exactly.
-struct Between {
-  template <class C>
-  TW_DEVICE C operator()(C a, C b, C w) const {
-    return std::fabs(w) < C(0.5) ? a + w * (b - a) : b - (b - a) * (C(1) - w);
-  }
-};
-template <class C>
-struct AddProduct {
-  C value;
-  TW_DEVICE C operator()(C a, C b, C c) const { return static_cast<C>(a + value * b * c); }
-};
-template <class C>
-struct AddQuotient {
-  C value;
-  TW_DEVICE C operator()(C a, C b, C c) const { return a + value * b / c; }
-};
-
 // A weight of another dtype, which a Python number has, is converted first.
 void lerp_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     const Operand& weight = k.in(2);
-    if (weight.dtype == k.out().dtype) return pointwise<T, T, T, T>(k, Between());
+    if (weight.dtype == k.out().dtype) return pointwise<T, T, T, T>(k, ops::LerpFormula());
     Dense<T> converted(weight, k.op);
     Dims strides = contiguous_strides(*weight.sizes);
     Operand same{converted.data(), weight.sizes, &strides, k.out().dtype};
-    pointwise_over(Types<T>{}, Types<T, T, T>{}, {&k.out()}, {&k.in(0), &k.in(1), &same}, k.op, Between());
+    pointwise_over(Types<T>{}, Types<T, T, T>{}, {&k.out()}, {&k.in(0), &k.in(1), &same}, k.op,
+                   ops::LerpFormula());
   });
 }
 void addcmul_kernel(KernelContext& k) {
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    pointwise<T, T, T, T>(k, AddProduct<C>{k.attrs<ops::ValueAttrs>().value.to<C>()});
+    pointwise<T, T, T, T>(k, ops::AddProductFormula<C>{k.attrs<ops::ValueAttrs>().value.to<C>()});
   });
 }
 void addcdiv_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    pointwise<T, T, T, T>(k, AddQuotient<C>{k.attrs<ops::ValueAttrs>().value.to<C>()});
+    pointwise<T, T, T, T>(k, ops::AddQuotientFormula<C>{k.attrs<ops::ValueAttrs>().value.to<C>()});
   });
 }
 

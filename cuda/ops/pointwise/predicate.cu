@@ -1,8 +1,7 @@
 // isnan, isinf, isfinite, isposinf, isneginf, signbit. Bytes: an element read, one byte written; integers are
 // not read. Floor: bytes over the bandwidth.
-#include <limits>
-
-#include "cuda/common/functions.h"
+#include "cuda/common/pointwise.h"
+#include "ops/pointwise/predicate_formula.h"
 
 namespace tw::cuda {
 
@@ -10,55 +9,10 @@ using device::KernelContext;
 
 namespace {
 
-struct IsNan {
-  static constexpr bool kOfIntegers = false;
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    return x != x;
-  }
-};
-struct IsFinite {
-  static constexpr bool kOfIntegers = true;
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    return x - x == 0;
-  }
-};
-struct IsPosInf {
-  static constexpr bool kOfIntegers = false;
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    return x == std::numeric_limits<C>::infinity();
-  }
-};
-struct IsNegInf {
-  static constexpr bool kOfIntegers = false;
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    return x == -std::numeric_limits<C>::infinity();
-  }
-};
-struct IsInf {
-  static constexpr bool kOfIntegers = false;
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    return IsPosInf()(x) || IsNegInf()(x);
-  }
-};
 struct Constant {
   bool value;
   TW_DEVICE bool operator()() const { return value; }
 };
-struct SignBit {
-  template <class C>
-  TW_DEVICE bool operator()(C x) const {
-    if constexpr (std::is_floating_point_v<C>)
-      return std::copysign(C(1), x) < C(0);
-    else
-      return std::is_signed_v<C> && x < C(0);
-  }
-};
-
 template <class F>
 void predicate_kernel(KernelContext& k) {
   if (kind_of(k.in(0).dtype) <= DTypeKind::kInt)
@@ -67,17 +21,17 @@ void predicate_kernel(KernelContext& k) {
 }
 
 void signbit_kernel(KernelContext& k) {
-  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() { pointwise<T, bool>(k, SignBit()); });
+  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() { pointwise<T, bool>(k, ops::SignBitFormula()); });
 }
 
 }  // namespace
 
 void kernels_predicate(device::KernelTable& table) {
-  table.add("isnan", predicate_kernel<IsNan>);
-  table.add("isinf", predicate_kernel<IsInf>);
-  table.add("isfinite", predicate_kernel<IsFinite>);
-  table.add("isposinf", predicate_kernel<IsPosInf>);
-  table.add("isneginf", predicate_kernel<IsNegInf>);
+  table.add("isnan", predicate_kernel<ops::IsNanFormula>);
+  table.add("isinf", predicate_kernel<ops::IsInfFormula>);
+  table.add("isfinite", predicate_kernel<ops::IsFiniteFormula>);
+  table.add("isposinf", predicate_kernel<ops::IsPosInfFormula>);
+  table.add("isneginf", predicate_kernel<ops::IsNegInfFormula>);
   table.add("signbit", signbit_kernel);
 }
 

@@ -4,27 +4,14 @@
 
 #include "cuda/common/copy.h"
 #include "cuda/common/functions.h"
+#include "ops/pointwise/rounding_formula.h"
 
 namespace tw::cuda {
 
 using device::KernelContext;
+using namespace ops;
 
 namespace {
-
-TW_FUNCTION(Floor, std::floor(x))
-TW_FUNCTION(Ceil, std::ceil(x))
-TW_FUNCTION(Trunc, std::trunc(x))
-TW_FUNCTION(Frac, x - std::trunc(x))
-TW_FUNCTION(Round, std::nearbyint(x))
-
-template <class C>
-struct RoundTo {
-  C factor;
-  bool down;  // to multiples of the factor, not of its reciprocal
-  TW_DEVICE C operator()(C x) const {
-    return down ? std::nearbyint(x / factor) * factor : std::nearbyint(x * factor) / factor;
-  }
-};
 
 template <class F>
 void rounding_kernel(KernelContext& k) {
@@ -33,22 +20,24 @@ void rounding_kernel(KernelContext& k) {
 }
 
 void round_kernel(KernelContext& k) {
-  int64_t decimals = k.attrs<ops::RoundAttrs>().decimals;
-  if (decimals == 0 || is_integral(k.in(0).dtype)) return rounding_kernel<Round>(k);
-  double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  int64_t decimals = k.attrs<RoundAttrs>().decimals;
+  if (decimals == 0 || is_integral(k.in(0).dtype)) return rounding_kernel<RoundFormula>(k);
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    pointwise<T, T>(k, RoundTo<C>{static_cast<C>(scale), decimals < 0});
+    if (decimals > 0)
+      pointwise<T, T>(k, RoundToFormula<C, false>::of(decimals));
+    else
+      pointwise<T, T>(k, RoundToFormula<C, true>::of(decimals));
   });
 }
 
 }  // namespace
 
 void kernels_rounding(device::KernelTable& table) {
-  table.add("floor", rounding_kernel<Floor>);
-  table.add("ceil", rounding_kernel<Ceil>);
-  table.add("trunc", rounding_kernel<Trunc>);
-  table.add("frac", rounding_kernel<Frac>);
+  table.add("floor", rounding_kernel<FloorFormula>);
+  table.add("ceil", rounding_kernel<CeilFormula>);
+  table.add("trunc", rounding_kernel<TruncFormula>);
+  table.add("frac", rounding_kernel<FracFormula>);
   table.add("round", round_kernel);
 }
 

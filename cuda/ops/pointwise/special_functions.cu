@@ -1,10 +1,7 @@
 // erf, erfc, sigmoid, logit, lgamma. Bytes: the operands' once; 10 to 60 instructions an element, lgamma
 // more. Floor: bytes over the bandwidth.
-#include "ops/pointwise/special_functions.h"
-
-#include <limits>
-
 #include "cuda/common/functions.h"
+#include "ops/pointwise/special_functions_formula.h"
 
 namespace tw::cuda {
 
@@ -15,25 +12,13 @@ namespace {
 TW_FUNCTION(Erf, std::erf(x))
 TW_FUNCTION(Erfc, std::erfc(x))
 TW_FUNCTION(Lgamma, std::lgamma(x))
-TW_FUNCTION(Sigmoid, sigmoid_of(x))
-TW_BINARY_FUNCTION(SigmoidBackward, g*((C(1) - x) * x))
-
-template <class C>
-struct Logit {
-  C low, high;
-  TW_DEVICE C operator()(C p) const {
-    p = p < low ? low : p > high ? high : p;
-    return std::log(p / (C(1) - p));
-  }
-};
+TW_FUNCTION(Sigmoid, Functions::sigmoid(x))
+TW_BINARY_FUNCTION(SigmoidBackward, g* ops::sigmoid_slope(x))
 
 void logit_kernel(KernelContext& k) {
-  double eps = k.attrs<ops::LogitAttrs>().eps.value_or(-1);
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    constexpr C kInfinity = std::numeric_limits<C>::infinity();
-    pointwise<T, T>(k, Logit<C>{eps < 0 ? -kInfinity : C(eps), eps < 0 ? kInfinity : C(1) - C(eps)});
-  });
+  const auto& a = k.attrs<ops::LogitAttrs>();
+  dispatch_float(k.out().dtype, k.op,
+                 [&]<class T>() { pointwise<T, T>(k, ops::LogitFormula<Functions, compute_t<T>>::of(a)); });
 }
 
 }  // namespace

@@ -116,6 +116,12 @@ inline void sincospif(float x, float* sine, float* cosine) {
   *sine = static_cast<float>(std::sin(x * 3.141592653589793));
   *cosine = static_cast<float>(std::cos(x * 3.141592653589793));
 }
+// exp(x²) erfc(x), for x that long double has room for.
+inline double erfcx(double x) {
+  auto wide = static_cast<long double>(x);
+  return static_cast<double>(std::exp(wide * wide) * std::erfc(wide));
+}
+inline float erfcxf(float x) { return static_cast<float>(erfcx(static_cast<double>(x))); }
 
 namespace tw::cuda {
 

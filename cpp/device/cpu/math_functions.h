@@ -1,0 +1,48 @@
+// The elementary functions of math.h as a type, for formulas that are templates over the functions they use
+// (base/formula.h).
+#pragma once
+
+#include "device/cpu/math.h"
+
+namespace tw::math {
+
+struct Functions {
+#define TW_MEMBER(NAME)          \
+  template <class T>             \
+  TW_INLINE static T NAME(T x) { \
+    return ::tw::math::NAME(x);  \
+  }
+  TW_MEMBER(exp)
+  TW_MEMBER(exp_nonpositive)
+  TW_MEMBER(expm1)
+  TW_MEMBER(log)
+  TW_MEMBER(log1p)
+  TW_MEMBER(tanh)
+  TW_MEMBER(tan)
+  TW_MEMBER(sigmoid)
+  TW_MEMBER(softplus)
+#undef TW_MEMBER
+
+  template <class T>
+  TW_INLINE static T pow(T x, T y) {
+    return math::pow(x, y);
+  }
+  template <class T>
+  TW_INLINE static NormalTail<T> normal_tail(T x) {
+    return math::normal_tail(x);
+  }
+  // a b + c, in one rounding where the processor has such an instruction.
+  template <class T>
+  TW_INLINE static T multiply_add(T a, T b, T c) {
+    return a * b + c;
+  }
+  // Of an angle in whole turns, in [0, 1).
+  template <class T>
+  TW_INLINE static void unit_circle(T turns, T& cosine, T& sine) {
+    T angle = T(6.283185307179586) * turns;
+    cosine = math::cos(angle);
+    sine = math::sin(angle);
+  }
+};
+
+}  // namespace tw::math

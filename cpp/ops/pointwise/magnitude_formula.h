@@ -1,0 +1,35 @@
+// See magnitude.cc; of real elements.
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+#include "base/formula.h"
+
+namespace tw::ops {
+
+struct AbsFormula {
+  template <class C>
+  TW_FORMULA C operator()(C a) const {
+    if constexpr (std::is_floating_point_v<C>)
+      return std::abs(a);
+    else if constexpr (std::is_unsigned_v<C>)
+      return a;
+    else
+      return a < 0 ? static_cast<C>(-a) : a;
+  }
+};
+
+struct DirectionFormula {
+  template <class C>
+  TW_FORMULA C operator()(C a) const {
+    if constexpr (std::is_floating_point_v<C>)
+      return a != a ? C(0) : C((a > 0) - (a < 0));
+    else if constexpr (std::is_unsigned_v<C>)
+      return a != 0;
+    else
+      return static_cast<C>((a > 0) - (a < 0));
+  }
+};
+
+}  // namespace tw::ops
