@@ -2,19 +2,21 @@
 // tensor of every list; as many tuples go into one launch as its arguments hold, each cut into chunks that
 // blocks take.
 //
-//   step_over<C>(k.op, lists, kAllButGrads, [&](int tuple) { return Rule{...}; });
+//   step_over<C>(k.op, lists, written, [&](int tuple) { return Rule{...}; });
 //
-// The rule is a struct with TW_DEVICE void operator()(C* values) const, which changes an element's value in
-// each list; lists whose bit is in `written` are stored back. Bytes: every list read, the written ones
-// written. Floor: these over the bandwidth.
+// The rule is a struct whose call operator takes a C& for each list, which it may change; lists whose bit is
+// in `written` are stored back. Bytes: every list read, the written ones written. Floor: these over the
+// bandwidth.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <numeric>
 #include <span>
+#include <utility>
 
-#include "base/memory_order.h"
 #include "cuda/common/element.h"
 #include "cuda/common/launch.h"
+#include "cuda/common/tuple_copies.h"
 #include "device/kernel.h"
 
 namespace tw::cuda {
@@ -65,32 +67,38 @@ TW_DEVICE void store_as(void* data, DType dtype, int64_t i, C value) {
   }
 }
 
+// The elements of its tuple that a block works on.
+struct ListChunk {
+  int tuple = 0;
+  int64_t first, last;
+};
+template <class Batch>
+TW_DEVICE ListChunk chunk_of_block(const Batch& batch) {
+  ListChunk chunk;
+  while (blockIdx.x >= batch.first_block[chunk.tuple + 1]) chunk.tuple++;
+  chunk.first = static_cast<int64_t>(blockIdx.x - batch.first_block[chunk.tuple]) * kListChunk;
+  int64_t count = batch.counts[chunk.tuple];
+  chunk.last = chunk.first + kListChunk < count ? chunk.first + kListChunk : count;
+  return chunk;
+}
+
+template <class Rule, class C, size_t... I>
+TW_DEVICE void apply_to(const Rule& rule, C* values, std::index_sequence<I...>) {
+  rule(values[I]...);
+}
+
 template <class C, class Rule, int kLists>
 __global__ void __launch_bounds__(kListThreads) tuples_kernel(TupleBatch<C, Rule, kLists> batch) {
-  int t = 0;
-  while (blockIdx.x >= batch.first_block[t + 1]) t++;
-  int64_t first = static_cast<int64_t>(blockIdx.x - batch.first_block[t]) * kListChunk;
-  int64_t last = first + kListChunk < batch.counts[t] ? first + kListChunk : batch.counts[t];
+  auto [t, first, last] = chunk_of_block(batch);
   for (int64_t i = first + threadIdx.x; i < last; i += kListThreads) {
     C values[kLists];
     TW_UNROLL
     for (int l = 0; l < kLists; l++) values[l] = load_as<C>(batch.data[t][l], batch.dtypes[t][l], i);
-    batch.rules[t](values);
+    apply_to(batch.rules[t], values, std::make_index_sequence<kLists>());
     TW_UNROLL
     for (int l = 0; l < kLists; l++)
       if (batch.written >> l & 1) store_as(batch.data[t][l], batch.dtypes[t][l], i, values[l]);
   }
-}
-
-// Throws kNotImplemented unless the tensors of a tuple lie alike and without gaps.
-inline void check_alike(std::span<const std::span<const device::Operand>> lists, size_t tuple,
-                        const char* op) {
-  const device::Operand& first = lists[0][tuple];
-  bool alike = is_dense(*first.sizes, *first.strides);
-  for (auto list : lists) alike = alike && same_walk(*first.sizes, *first.strides, *list[tuple].strides);
-  TW_CHECK(alike, kNotImplemented, op,
-           ": tensors whose memory has gaps or another order than their parameter's are not ",
-           "supported on CUDA; the parameter has shape ", *first.sizes, " and strides ", *first.strides);
 }
 
 // float64 where some tensor has that dtype, else float32.
@@ -101,31 +109,61 @@ inline DType widest_of(std::span<const std::span<const device::Operand>> lists) 
   return DType::kFloat32;
 }
 
-template <class C, int kLists, class MakeRule>
-void step_over(const char* op, const std::span<const device::Operand> (&lists)[kLists], unsigned written,
-               const MakeRule& make_rule) {
-  using Rule = decltype(make_rule(0));
-  using Batch = TupleBatch<C, Rule, kLists>;
-  Batch batch;
+// run(batch) for batches of all tuples, in their order; make_rule(tuple) gives their rules.
+template <class C, int kLists, class MakeRule, class Run>
+void for_batches(const char* op, const std::span<const device::Operand> (&lists)[kLists], unsigned written,
+                 const MakeRule& make_rule, const Run& run) {
+  TupleBatch<C, decltype(make_rule(0)), kLists> batch;
   batch.written = written;
+  TupleCopies copies(op);
   auto flush = [&] {
-    launch(op, tuples_kernel<C, Rule, kLists>, {batch.first_block[batch.tuples], kListThreads}, batch);
+    run(batch);
+    copies.give_back();
     batch.tuples = 0;
   };
   for (size_t t = 0; t < lists[0].size(); t++) {
-    check_alike(lists, t, op);
     int at = batch.tuples++;
     batch.counts[at] = lists[0][t].count();
     batch.rules[at] = make_rule(static_cast<int>(t));
+    bool alike = lie_alike(lists, t);
     for (int l = 0; l < kLists; l++) {
-      batch.data[at][l] = lists[l][t].data;
-      batch.dtypes[at][l] = lists[l][t].dtype;
+      const device::Operand& tensor = lists[l][t];
+      batch.data[at][l] = alike ? tensor.data : copies.add(tensor, written >> l & 1);
+      batch.dtypes[at][l] = tensor.dtype;
     }
     auto blocks = static_cast<unsigned>((batch.counts[at] + kListChunk - 1) / kListChunk);
     batch.first_block[at + 1] = batch.first_block[at] + blocks;
-    if (batch.tuples == Batch::kMost) flush();
+    if (batch.tuples == batch.kMost) flush();
   }
   if (batch.tuples) flush();
+}
+
+template <class C, int kLists, class MakeRule>
+void step_over(const char* op, const std::span<const device::Operand> (&lists)[kLists], unsigned written,
+               const MakeRule& make_rule) {
+  for_batches<C>(op, lists, written, make_rule, [&](const auto& batch) {
+    launch(op, tuples_kernel<C, decltype(make_rule(0)), kLists>,
+           {batch.first_block[batch.tuples], kListThreads}, batch);
+  });
+}
+
+// A step of an optimizer: the params, the gradients and kStates states, of which all but the gradients are
+// written; `which` says what lists of the op these are. factory<C>(tensor) gives the formula
+// (ops/optim/moments_formula.h).
+template <int kStates, class Factory>
+void run_step(device::KernelContext& k, const std::array<int, 2 + kStates>& which, const Factory& factory) {
+  std::span<const device::Operand> lists[2 + kStates];
+  for (int l = 0; l < 2 + kStates; l++) lists[l] = k.list(which[l]);
+  constexpr unsigned kAllButGrads = ((1u << (2 + kStates)) - 1) & ~2u;
+  dispatch_full_float(widest_of(lists), k.op, [&]<class C>() {
+    step_over<C>(k.op, lists, kAllButGrads, [&](int t) { return factory.template operator()<C>(t); });
+  });
+}
+template <int kStates, class Factory>
+void run_step(device::KernelContext& k, const Factory& factory) {
+  std::array<int, 2 + kStates> first;
+  std::iota(first.begin(), first.end(), 0);
+  run_step<kStates>(k, first, factory);
 }
 
 }  // namespace tw::cuda

@@ -2,12 +2,14 @@
 
 A rule takes (param, grad, *states) and gives (param, *states). Checked: both full dtypes, half parameters with float32
 state, strided and empty tensors, several chunks, any number of threads, every SBP signature shard by shard, versions.
+With THALWEG_TEST_DEVICE all of that happens on that device.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import thalweg as tw
+from on_device import DEVICE
 
 SHAPES = [(3, 4), (0,), (), (5000,), (2, 1025)]
 # Tolerance and the dtypes of parameters and of state.
@@ -22,6 +24,15 @@ DTYPES = {
 Arrays = list[list[np.ndarray]]
 
 
+def place(tensor: tw.Tensor) -> tw.Tensor:
+    """The tensor on the device that is tested."""
+    return tensor.to(DEVICE or "cpu")
+
+
+def values(tensor: tw.Tensor) -> np.ndarray:
+    return tensor.cpu().double().numpy()
+
+
 def lists_of(states: int, seed: int = 0) -> Arrays:
     """Parameters, gradients and positive states, an array for each shape."""
     rng = np.random.default_rng(seed)
@@ -34,10 +45,10 @@ def tensors_of(lists: Arrays, param_dtype: tw.dtype, state_dtype: tw.dtype, stri
 
     def convert(array: np.ndarray, dtype: tw.dtype) -> tw.Tensor:
         if not strided or array.ndim == 0:
-            return tw.tensor(array).to(dtype)
+            return place(tw.tensor(array).to(dtype))
         wide = np.zeros((*reversed(array.shape), 2))
         wide[..., 0] = array.T
-        return tw.tensor(wide).to(dtype)[..., 0].permute(*reversed(range(array.ndim)))
+        return place(tw.tensor(wide).to(dtype))[..., 0].permute(*reversed(range(array.ndim)))
 
     return [[convert(a, param_dtype if j < 2 else state_dtype) for a in arrays] for j, arrays in enumerate(lists)]
 
@@ -54,7 +65,7 @@ def assert_equal_lists(got: list, wanted: Arrays, tolerance: float, what: str) -
     for j, (tensors, arrays) in enumerate(zip(written, wanted, strict=True)):
         for i, (tensor, array) in enumerate(zip(tensors, arrays, strict=True)):
             np.testing.assert_allclose(
-                tensor.double().numpy(), array, rtol=tolerance, atol=tolerance, err_msg=f"{what}, list {j}, tensor {i}"
+                values(tensor), array, rtol=tolerance, atol=tolerance, err_msg=f"{what}, list {j}, tensor {i}"
             )
 
 
@@ -64,13 +75,13 @@ def check_step(call: Callable, rule: Callable, states: int, take: Callable = lam
     for name, (tolerance, param_dtype, state_dtype) in DTYPES.items():
         for strided in (False, True):
             tensors = tensors_of(lists, param_dtype, state_dtype, strided)
-            rounded = [[t.double().numpy().copy() for t in column] for column in tensors]
+            rounded = [[values(t).copy() for t in column] for column in tensors]
             versions = [t._version for t in tensors[0]]
             call(tensors)
             assert_equal_lists(tensors, expected(rule, rounded, take), tolerance, f"{name}, strided={strided}")
             assert all(t._version > v for t, v in zip(tensors[0], versions))
             for grad, array in zip(tensors[1], rounded[1]):
-                assert np.array_equal(grad.double().numpy(), array)
+                assert np.array_equal(values(grad), array)
     check_threads(call, lists)
     if shards:
         check_shards(call, lists)
@@ -83,7 +94,7 @@ def check_threads(call: Callable, lists: Arrays) -> None:
         tw.set_num_threads(threads)
         tensors = tensors_of([column * 20 for column in lists], tw.float32, tw.float32)
         call(tensors)
-        results.append([t.numpy() for column in tensors for t in column])
+        results.append([values(t) for column in tensors for t in column])
     tw.set_num_threads(before)
     assert all(np.array_equal(a, b) for a, b in zip(*results))
 
@@ -99,9 +110,9 @@ def check_shards(call: Callable, lists: Arrays) -> None:
             call(part)
             for column, wanted in zip(part, whole):
                 for tensor, w in zip(column, wanted):
-                    w = w.numpy()
+                    w = values(w)
                     w = np.array_split(w, 2, dim)[piece] if w.ndim > dim else w
-                    assert np.allclose(tensor.numpy(), w, rtol=1e-14, atol=1e-14)
+                    assert np.allclose(values(tensor), w, rtol=1e-14, atol=1e-14)
 
 
 def split_dims(signatures: Sequence) -> list[set]:

@@ -1,13 +1,16 @@
 // The norm reads each element once and adds in double, chunk by chunk in the order of the chunks. Clipping by
 // a factor of 1 touches nothing.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "device/cpu/cast.h"
+#include "device/cpu/math_functions.h"
 #include "device/cpu/reduce.h"
 #include "device/cpu/tensor_lists.h"
 #include "ops/optim/clipping.h"
+#include "ops/optim/clipping_formula.h"
+#include "ops/pointwise/predicate_formula.h"
+#include "ops/reduction/norm_formula.h"
 
 namespace tw::ops {
 
@@ -15,74 +18,43 @@ using namespace device;
 
 namespace {
 
-struct AddAll {
-  TW_INLINE double operator()(double a, double b) const { return a + b; }
-};
-// NaN wins.
-struct Largest {
-  TW_INLINE double operator()(double a, double b) const { return (b > a) | (b != b) ? b : a; }
-};
-struct Smallest {
-  TW_INLINE double operator()(double a, double b) const { return (b < a) | (b != b) ? b : a; }
-};
+template <class Order>
+using Norm = NormFormula<math::Functions, double, Order>;
 
-struct Square {
-  TW_INLINE double operator()(double x) const { return x * x; }
-};
-struct Size {
-  TW_INLINE double operator()(double x) const { return std::fabs(x); }
-};
-struct NotZero {
-  TW_INLINE double operator()(double x) const { return x != 0; }
-};
-struct Power {
-  double p;
-  double operator()(double x) const { return std::pow(std::fabs(x), p); }
-};
-
-template <class T, class Map, class Combine>
-TW_CLONES __attribute__((flatten)) double norm_leaf(int64_t n, const void* data, Map map, Combine combine,
-                                                    double identity) {
+template <class T, class Order>
+TW_CLONES __attribute__((flatten)) double norm_leaf(int64_t n, const void* data, Norm<Order> norm) {
   auto* values = static_cast<const T*>(data);
-  return reduce_span(n, identity, [&](int64_t i) { return map(static_cast<double>(values[i])); }, combine);
+  return reduce_span(
+      n, norm.none(), [&](int64_t i) { return norm.map(static_cast<double>(values[i])); },
+      [&](double a, double b) { return norm.combine(a, b); });
 }
 
-// combine(map(x)) of every chunk.
-template <class Map, class Combine>
-std::vector<double> by_chunk(const KernelContext& k, const TensorLists& walk, Map map, Combine combine,
-                             double identity) {
+// What every chunk's elements combine to.
+template <class Order>
+std::vector<double> by_chunk(const KernelContext& k, const TensorLists& walk, Norm<Order> norm) {
   std::vector<double> result(walk.chunks());
   walk.run(0, [&](const TensorLists::Chunk& chunk, void* const* data) {
     dispatch_full_float(walk.compute_dtype(chunk.tuple), k.op, [&]<class T>() {
-      result[chunk.number] = norm_leaf<T>(chunk.count, data[0], map, combine, identity);
+      result[chunk.number] = norm_leaf<T, Order>(chunk.count, data[0], norm);
     });
   });
   return result;
 }
 
-template <class Map, class Combine>
-double over_all(const KernelContext& k, const TensorLists& walk, Map map, Combine combine, double identity) {
-  double total = identity;
-  for (double part : by_chunk(k, walk, map, combine, identity)) total = combine(total, part);
-  return total;
-}
-
-double tensors_not_zero(const KernelContext& k, const TensorLists& walk) {
-  std::vector<double> parts = by_chunk(k, walk, NotZero{}, Largest{}, 0);
-  double count = 0;
-  for (int i = 0; i < walk.tuples(); i++)
-    count += std::any_of(parts.begin() + walk.first_chunk(i), parts.begin() + walk.first_chunk(i + 1),
-                         [](double part) { return part != 0; });
-  return count;
-}
-
 double total_norm(const KernelContext& k, const TensorLists& walk, double p) {
-  if (p == 0) return tensors_not_zero(k, walk);
-  if (p == 1) return over_all(k, walk, Size{}, AddAll{}, 0);
-  if (p == 2) return std::sqrt(over_all(k, walk, Square{}, AddAll{}, 0));
-  if (p == INFINITY) return over_all(k, walk, Size{}, Largest{}, 0);
-  if (p == -INFINITY) return over_all(k, walk, Size{}, Smallest{}, INFINITY);
-  return std::pow(over_all(k, walk, Power{p}, AddAll{}, 0), 1 / p);
+  return dispatch_norm_order(p, [&](auto order) {
+    auto norm = Norm<decltype(order)>::of(p, order);
+    std::vector<double> parts = by_chunk(k, walk, norm);
+    double total = norm.none();
+    if (order != NormOrder::kZero) {
+      for (double part : parts) total = norm.combine(total, part);
+      return norm.finish(total);
+    }
+    for (int i = 0; i < walk.tuples(); i++)  // of order 0, of the tensors' norms
+      total += std::any_of(parts.begin() + walk.first_chunk(i), parts.begin() + walk.first_chunk(i + 1),
+                           [](double part) { return part != 0; });
+    return total;
+  });
 }
 
 void norm_kernel(KernelContext& k) {
@@ -97,13 +69,13 @@ TW_CLONES void scale_leaf(int64_t n, T factor, void* data) {
   for (int64_t i = 0; i < n; i++) values[i] *= factor;
 }
 
-// Scales, and returns whether all was finite: x - x is 0 for finite x alone.
+// Scales, and returns whether all was finite.
 template <class T>
 TW_CLONES bool unscale_leaf(int64_t n, T factor, void* data) {
   auto* values = static_cast<T*>(data);
   unsigned bad = 0;
   for (int64_t i = 0; i < n; i++) {
-    bad |= !(values[i] - values[i] == 0);
+    bad |= !IsFiniteFormula()(values[i]);
     values[i] *= factor;
   }
   return bad == 0;
@@ -116,8 +88,8 @@ double number_in(const Operand& operand, const char* op) {
 
 void clip_kernel(KernelContext& k) {
   double norm = number_in(k.list(1)[0], k.op);
-  double factor = k.attrs<ClipAttrs>().max_norm / (norm + 1e-6);
-  if (factor >= 1) return;
+  double factor = clip_factor(k.attrs<ClipAttrs>().max_norm, norm);
+  if (!clips(factor)) return;
   const std::span<const Operand> lists[] = {k.list(0)};
   TensorLists walk(lists);
   walk.run(1, [&](const TensorLists::Chunk& chunk, void* const* data) {

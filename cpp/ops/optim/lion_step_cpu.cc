@@ -1,4 +1,4 @@
-#include "ops/optim/optim.h"
+#include "ops/optim/lion_step_formula.h"
 #include "ops/optim/step_cpu.h"
 
 namespace tw::ops {
@@ -9,17 +9,7 @@ namespace {
 
 void lion_step_kernel(KernelContext& k) {
   const auto& a = k.attrs<LionAttrs>();
-  run_step<1>(k, [&]<class T>(int) {
-    T lr = T(a.lr), keep = T(1 - a.lr * a.weight_decay), sign = T(a.maximize ? -1 : 1);
-    T take1 = T(1 - a.beta1), take2 = T(1 - a.beta2);
-    return [=](T& param, T grad, T& mean) {
-      T g = sign * grad;
-      T direction = mean + take1 * (g - mean);
-      T unit = direction > 0 ? T(1) : (direction < 0 ? T(-1) : direction);  // 0 and NaN stay
-      param = keep * param - lr * unit;
-      mean += take2 * (g - mean);
-    };
-  });
+  run_step<1>(k, [&]<class T>(int) { return LionFormula<T>::of(a); });
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // The loop that all optimizer steps share: one pass over parameters, gradients and states, each element by
 // itself.
 //
-//   run_step<1>(k, [&]<class T>(int tensor) { return [=](T& param, T grad, T& mean) { ... }; });
+//   run_step<1>(k, [&]<class T>(int tensor) { return LionFormula<T>::of(a); });
 //
 // run_step<n> takes the params and n states as written. The factory is called once for each chunk, with T
-// float or double, and gives the element's update. Floor: read p, g and s, write p and s (AdamW of float32:
-// 28 bytes an element).
+// float or double, and gives the element's formula (moments_formula.h). Floor: read p, g and s, write p and s
+// (AdamW of float32: 28 bytes an element).
 #pragma once
 
 #include <array>
@@ -53,13 +53,6 @@ void run_step(device::KernelContext& k, const Factory& factory) {
   std::array<int, 2 + kStates> first;
   for (int j = 0; j < 2 + kStates; j++) first[j] = j;
   run_step<kStates>(k, first, factory);
-}
-
-// grad, negated to ascend, plus the L2 penalty; a penalty of 0 does not look at the parameter.
-template <class T>
-TW_INLINE T penalized(T grad, T param, T sign, T weight_decay) {
-  grad *= sign;
-  return weight_decay != 0 ? grad + weight_decay * param : grad;
 }
 
 }  // namespace

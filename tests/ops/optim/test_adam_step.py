@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import thalweg as tw
-from multi_tensor import check_step, lists_of, split_dims, tensors_of
+from multi_tensor import check_step, lists_of, place, split_dims, tensors_of
 from thalweg._registry import ops
 
 OPTIONS = {
@@ -52,7 +52,7 @@ def test_signatures():
 
 
 def test_an_infinite_parameter_is_not_touched_by_a_penalty_of_zero():
-    p, g, m, v = [tw.tensor([np.inf])], [tw.zeros(1)], [tw.zeros(1)], [tw.ones(1)]
+    p, g, m, v = ([place(t)] for t in (tw.tensor([np.inf]), tw.zeros(1), tw.zeros(1), tw.ones(1)))
     ops.adam_step(p, g, m, v, [], [1], **OPTIONS)
     assert m[0].item() == 0 and p[0].item() == np.inf
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import thalweg as tw
-from multi_tensor import check_step, lists_of, split_dims, tensors_of
+from multi_tensor import check_step, lists_of, place, split_dims, tensors_of
 from thalweg._registry import ops
 
 OPTIONS = {"lr": 0.1, "beta1": 0.9, "beta2": 0.8, "weight_decay": 0.0, "maximize": False}
@@ -22,7 +22,7 @@ def test_lion(given):
 
 
 def test_no_direction_no_step():
-    p, g, m = [tw.ones(1)], [tw.zeros(1)], [tw.zeros(1)]
+    p, g, m = ([place(t)] for t in (tw.ones(1), tw.zeros(1), tw.zeros(1)))
     ops.lion_step(p, g, m, **OPTIONS)
     assert p[0].item() == 1
 
