@@ -70,10 +70,6 @@ struct Functions {
     return std::tanh(x);
   }
   template <class C>
-  TW_BOTH static C tan(C x) {
-    return std::tan(x);
-  }
-  template <class C>
   TW_BOTH static C pow(C x, C y) {
     return std::pow(x, y);
   }
@@ -104,7 +100,14 @@ struct Functions {
   TW_BOTH static C multiply_add(C a, C b, C c) {
     return std::fma(a, b, c);
   }
-  // Of an angle in whole turns, in [0, 1): no large angle has to be reduced.
+  // Of an angle in half turns, in [-0.5, 0.5): no large angle has to be reduced.
+  template <class C>
+  TW_BOTH static C tan_of_half_turns(C half_turns) {
+    C cosine, sine;
+    unit_circle(C(0.5) * half_turns, cosine, sine);
+    return sine / cosine;
+  }
+  // Of an angle in whole turns.
   template <class C>
   TW_BOTH static void unit_circle(C turns, C& cosine, C& sine) {
     if constexpr (sizeof(C) == 8)

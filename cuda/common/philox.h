@@ -28,19 +28,4 @@ TW_DEVICE Words random_words(PhiloxKey key, uint64_t block) {
   return {{c0, c1, c2, c3}};
 }
 
-// Elements that a block makes: doubles take two words each.
-template <class C>
-inline constexpr int kDraws = sizeof(C) == 8 ? 2 : 4;
-
-// Number j of a block, in [0, 1).
-template <class C>
-TW_DEVICE C uniform_of(const Words& words, int j) {
-  if constexpr (sizeof(C) == 8) {
-    uint64_t bits = uint64_t{words.at[2 * j]} << 32 | words.at[2 * j + 1];
-    return static_cast<C>(static_cast<int64_t>(bits >> 11)) * C(0x1p-53);
-  } else {
-    return static_cast<C>(static_cast<int32_t>(words.at[j] >> 8)) * C(0x1p-24);
-  }
-}
-
 }  // namespace tw::cuda

@@ -177,33 +177,6 @@ def test_optimizers(make_optimizer):
         assert np.allclose(e, g, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "float64"])
-def test_random_numbers_are_the_cpus(dtype):
-    dtype = getattr(tw, dtype)
-
-    def draws(device):
-        tw.manual_seed(3)
-        x = tw.rand(5, 7, dtype=dtype, device=device)
-        y = tw.empty(4, 6, dtype=dtype, device=device).t().uniform_(-3, 2)
-        return x, y, tw.randn(1001, dtype=dtype, device=device)
-
-    (x, y, z), (a, b, c) = draws("cpu"), draws("cuda")
-    assert a.is_cuda and a.tolist() == x.tolist() and b.tolist() == y.tolist()
-    assert np.allclose(c.cpu().double(), z.double(), atol=2e-2 if dtype.itemsize == 2 else 1e-5)
-
-
-def test_dropout_keeps_what_the_cpu_keeps():
-    def run(device):
-        tw.manual_seed(5)
-        x = make((37, 11)).to(device).requires_grad_()
-        y = F.dropout(x, 0.3)
-        (y * y).sum().backward()
-        return y.tolist(), x.grad.tolist()
-
-    assert run("cuda") == run("cpu")
-    assert F.dropout(make((3, 4)).t().cuda(), 1.0).tolist() == [[0] * 3] * 4
-
-
 def test_vector_norms():
     for order in (0, 1, 2, 3, float("inf"), -float("inf")):
         same(lambda x, order=order: tw.linalg.vector_norm(x, order, 1), make((3, 5)).abs() + 0.5)

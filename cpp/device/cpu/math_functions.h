@@ -18,7 +18,6 @@ struct Functions {
   TW_MEMBER(log)
   TW_MEMBER(log1p)
   TW_MEMBER(tanh)
-  TW_MEMBER(tan)
   TW_MEMBER(sigmoid)
   TW_MEMBER(softplus)
 #undef TW_MEMBER
@@ -35,6 +34,11 @@ struct Functions {
   template <class T>
   TW_INLINE static T multiply_add(T a, T b, T c) {
     return a * b + c;
+  }
+  // Of an angle in half turns, in [-0.5, 0.5).
+  template <class T>
+  TW_INLINE static T tan_of_half_turns(T half_turns) {
+    return math::tan(T(3.141592653589793) * half_turns);
   }
   // Of an angle in whole turns, in [0, 1).
   template <class T>

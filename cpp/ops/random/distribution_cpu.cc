@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "device/cpu/element.h"
-#include "device/cpu/math.h"
+#include "device/cpu/math_functions.h"
 #include "device/cpu/parallel.h"
+#include "ops/random/distribution_formula.h"
 #include "ops/random_words.h"
 
 namespace tw::ops {
@@ -16,20 +17,13 @@ using namespace device;
 
 namespace {
 
-// Words an element takes: doubles and what is computed in double take two.
-template <class C>
-inline constexpr int kWordsEach = sizeof(C) == 8 ? 2 : 1;
-
-// Number i of a chunk, in [0, 1).
-template <class C>
-TW_INLINE C uniform_at(const uint32_t* words, int64_t i) {
-  if constexpr (kWordsEach<C> == 2) {
-    uint64_t bits = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
-    return static_cast<C>(static_cast<int64_t>(bits >> 11)) * C(0x1p-53);
-  } else {
-    return static_cast<C>(static_cast<int32_t>(words[i] >> 8)) * C(0x1p-24);
+template <class T>
+struct RoundTo {
+  template <class C>
+  TW_INLINE C operator()(C x) const {
+    return static_cast<C>(store<T>(x));
   }
-}
+};
 
 template <class C, class T, class F>
 TW_CLONES __attribute__((flatten)) void transform(const uint32_t* words, int64_t n, stored_t<T>* values,
@@ -42,10 +36,10 @@ template <class C, class T, class F>
 TW_CLONES __attribute__((flatten)) void transform_pairs(const uint32_t* words, int64_t n, stored_t<T>* values,
                                                         F f) {
   for (int64_t i = 0; i < n; i += 2) {
-    C radius = std::sqrt(C(-2) * math::log(C(1) - uniform_at<C>(words, i)));
-    C angle = C(6.283185307179586) * uniform_at<C>(words, i + 1);
-    values[i] = store<T>(f(radius * math::cos(angle)));
-    values[i + 1] = store<T>(f(radius * math::sin(angle)));
+    C first, second;
+    normal_pair<math::Functions>(uniform_at<C>(words, i), uniform_at<C>(words, i + 1), first, second);
+    values[i] = store<T>(f(first));
+    values[i + 1] = store<T>(f(second));
   }
 }
 
@@ -93,12 +87,8 @@ void uniform_kernel(KernelContext& k) {
   RealParts out(k.out(), a.part);
   dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C from = C(a.a), width = C(a.b - a.a), to = C(a.b);
-    fill_uniforms<C, T>(out.operand(), a.key, out.part(), [=](C u) {
-      C x = from + u * width;
-      // Rounding, in the dtype of the result too, must not reach the open end.
-      return static_cast<C>(store<T>(x)) >= to ? from : x;
-    });
+    using Formula = UniformFormula<math::Functions, C, RoundTo<T>>;
+    fill_uniforms<C, T>(out.operand(), a.key, out.part(), Formula{C(a.a), C(a.b - a.a), C(a.b)});
   });
 }
 
@@ -107,8 +97,8 @@ void normal_kernel(KernelContext& k) {
   RealParts out(k.out(), a.part);
   dispatch_float(out.operand().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C mean = C(a.a), std = C(is_complex(k.out().dtype) ? a.b * std::sqrt(0.5) : a.b);
-    fill_normals<C, T>(out.operand(), a.key, out.part(), [=](C z) { return mean + std * z; });
+    fill_normals<C, T>(out.operand(), a.key, out.part(),
+                       NormalFormula<C>::of(a.a, a.b, is_complex(k.out().dtype)));
   });
 }
 
@@ -116,8 +106,7 @@ void log_normal_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C mean = C(a.a), std = C(a.b);
-    fill_normals<C, T>(k.out(), a.key, a.part, [=](C z) { return math::exp(mean + std * z); });
+    fill_normals<C, T>(k.out(), a.key, a.part, LogNormalFormula<math::Functions, C>{C(a.a), C(a.b)});
   });
 }
 
@@ -125,8 +114,7 @@ void exponential_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C scale = C(-1 / a.a);
-    fill_uniforms<C, T>(k.out(), a.key, a.part, [=](C u) { return scale * math::log1p(-u); });
+    fill_uniforms<C, T>(k.out(), a.key, a.part, ExponentialFormula<math::Functions, C>::of(a.a));
   });
 }
 
@@ -134,36 +122,24 @@ void cauchy_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    C median = C(a.a), sigma = C(a.b);
-    fill_uniforms<C, T>(k.out(), a.key, a.part,
-                        [=](C u) { return median + sigma * math::tan(C(3.141592653589793) * (u - C(0.5))); });
+    fill_uniforms<C, T>(k.out(), a.key, a.part, CauchyFormula<math::Functions, C>{C(a.a), C(a.b)});
   });
 }
 
 void geometric_kernel(KernelContext& k) {
   const auto& a = k.attrs<DistributionAttrs>();
-  double scale = 1 / std::log1p(-a.a);
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
-    fill_uniforms<double, T>(k.out(), a.key, a.part, [=](double u) {
-      double trials = std::ceil(math::log1p(-u) * scale);
-      return trials < 1 ? 1.0 : trials;
-    });
-  });
+  auto formula = GeometricFormula<math::Functions>::of(a.a);
+  dispatch_real(k.out().dtype, k.op,
+                [&]<class T>() { fill_uniforms<double, T>(k.out(), a.key, a.part, formula); });
 }
 
-// Multiplying by the range and keeping the upper half favours no number by more than range / 2^64.
 void integers_kernel(KernelContext& k) {
   const auto& a = k.attrs<IntegerAttrs>();
-  auto range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
-  int64_t low = a.low;
+  auto formula = IntegersFormula::of(a.low, a.high);
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
     random_fill(k.out(), a.key, a.part, 2, [&](const uint32_t* words, int64_t n, void* values) {
       auto* out = static_cast<stored_t<T>*>(values);
-      for (int64_t i = 0; i < n; i++) {
-        uint64_t bits = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
-        auto offset = static_cast<uint64_t>(static_cast<unsigned __int128>(bits) * range >> 64);
-        out[i] = store<T>(static_cast<int64_t>(static_cast<uint64_t>(low) + offset));
-      }
+      for (int64_t i = 0; i < n; i++) out[i] = store<T>(formula(wide_word(words[2 * i], words[2 * i + 1])));
     });
   });
 }
@@ -181,10 +157,13 @@ class WordStream {
     return words_[at_++];
   }
   uint64_t wide() {
-    uint64_t high = word();
-    return high << 32 | word();
+    uint32_t high = word();
+    return wide_word(high, word());
   }
-  double uniform() { return static_cast<double>(wide() >> 11) * 0x1p-53; }
+  double uniform() {
+    uint32_t pair[] = {word(), word()};
+    return uniform_at<double>(pair, 0);
+  }
 
  private:
   PhiloxKey key_;
@@ -199,8 +178,7 @@ void permutation_kernel(KernelContext& k) {
   WordStream stream(a.key, 0);
   for (int64_t i = 0; i < a.n; i++) out[i] = i;
   for (int64_t i = a.n - 1; i > 0; i--) {
-    auto bound = static_cast<unsigned __int128>(i + 1);
-    std::swap(out[i], out[static_cast<int64_t>(stream.wide() * bound >> 64)]);
+    std::swap(out[i], out[static_cast<int64_t>(below(static_cast<uint64_t>(i) + 1, stream.wide()))]);
   }
 }
 
@@ -231,8 +209,8 @@ bool draw_row(const MultinomialAttrs& a, WordStream& stream, std::vector<double>
   }
   std::vector<std::pair<double, int64_t>> clocks;
   for (int64_t i = 0; i < n; i++) {
-    double time = -std::log(1 - stream.uniform());
-    if (weights[i] > 0) clocks.emplace_back(time / weights[i], i);
+    double u = stream.uniform();
+    if (weights[i] > 0) clocks.emplace_back(ring_time(u, weights[i]), i);
   }
   std::partial_sort(clocks.begin(), clocks.begin() + a.num_samples, clocks.end());
   for (int64_t i = 0; i < a.num_samples; i++) samples[i] = clocks[i].second;
@@ -245,8 +223,7 @@ void multinomial_kernel(KernelContext& k) {
   int64_t n = in.size(-1), rows = in.rank() == 2 ? in.size(0) : 1;
   int64_t step = in.stride(-1), row_step = in.rank() == 2 ? in.stride(0) : 0;
   // Every row has a stretch of the stream of its own.
-  int64_t words = 2 * std::max(n, a.num_samples) + kRandomWords;
-  uint64_t blocks = static_cast<uint64_t>(words) / 4 + 1;
+  uint64_t blocks = multinomial_row_blocks(n, a.num_samples);
   int64_t first_row = a.part.empty() ? 0 : first_index(a.part, 0);
   std::atomic<bool> bad = false;
   dispatch_float(in.dtype, k.op, [&]<class T>() {
@@ -262,8 +239,7 @@ void multinomial_kernel(KernelContext& k) {
                    }
                  });
   });
-  TW_CHECK(!bad, kRuntime,
-           "multinomial: weights must be finite and not negative, and enough of them positive in every row");
+  TW_CHECK(!bad, kRuntime, kBadWeights);
 }
 
 }  // namespace

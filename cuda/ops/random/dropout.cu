@@ -2,11 +2,10 @@
 // element, backward reads g and that byte and writes the gradient. Floor: bytes over the bandwidth.
 #include "ops/random/dropout.h"
 
-#include <cmath>
-
 #include "cuda/common/dense.h"
 #include "cuda/common/philox.h"
 #include "cuda/common/pointwise.h"
+#include "ops/random/dropout_formula.h"
 
 namespace tw::cuda {
 
@@ -17,21 +16,21 @@ namespace {
 
 constexpr int kThreads = block_threads(256);
 
-// An element stays where its word is at least `threshold`; four by a thread.
+// Four elements by a thread.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     dropout_kernel(const stored_t<T>* in, stored_t<T>* out, uint8_t* kept, int64_t count, PhiloxKey key,
-                   uint32_t threshold, compute_t<T> scale, bool none) {
-  using C = compute_t<T>;
+                   ops::DropoutFormula formula) {
+  ops::KeepScaledFormula<compute_t<T>> scaled{static_cast<compute_t<T>>(formula.scale)};
   int64_t block = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x, first = 4 * block;
   if (first >= count) return;
   Words words = random_words(key, static_cast<uint64_t>(block));
   TW_UNROLL
   for (int j = 0; j < 4; j++) {
     if (first + j >= count) break;
-    bool keep = !none && words.at[j] >= threshold;
+    bool keep = !formula.none && formula.keeps(words.at[j]);
     kept[first + j] = keep;
-    out[first + j] = store<T>(keep ? load<T>(in[first + j]) * scale : C(0));
+    out[first + j] = store<T>(scaled(load<T>(in[first + j]), keep));
   }
 }
 
@@ -40,10 +39,6 @@ void forward_kernel(KernelContext& k) {
   const Operand &out = k.out(0), &kept = k.out(1);
   TW_CHECK(a.part.empty(), kNotImplemented, k.op, ": parts of larger tensors are not drawn on CUDA");
   if (out.count() == 0) return;
-  double cut = std::nearbyint(a.p * 0x1p32);
-  bool none = cut >= 0x1p32;  // p is 1, or rounds to it
-  auto threshold = static_cast<uint32_t>(none ? 0 : static_cast<int64_t>(cut));
-  double scale = none ? 0 : 1 / (1 - a.p);
   dispatch_float(out.dtype, k.op, [&]<class T>() {
     // Elements are counted in row-major order, whatever the order in memory.
     Dense<T> in(k.in(0), k.op);
@@ -55,25 +50,18 @@ void forward_kernel(KernelContext& k) {
     launch(k.op, dropout_kernel<T>,
            {static_cast<unsigned>((out.count() + kOfBlock - 1) / kOfBlock), kThreads},
            reinterpret_cast<const stored_t<T>*>(in.data()), static_cast<stored_t<T>*>(to),
-           static_cast<uint8_t*>(to_mask), out.count(), a.key, threshold, static_cast<compute_t<T>>(scale),
-           none);
+           static_cast<uint8_t*>(to_mask), out.count(), a.key, ops::DropoutFormula::of(a.p));
     Dims strides = contiguous_strides(*out.sizes);
     if (to != out.data) copy_cast(out, {to, out.sizes, &strides, out.dtype}, k.op);
     if (to_mask != kept.data) copy_cast(kept, {to_mask, kept.sizes, &strides, kept.dtype}, k.op);
   });
 }
 
-template <class C>
-struct KeepScaled {
-  C scale;
-  TW_DEVICE C operator()(C g, bool keep) const { return keep ? g * scale : C(0); }
-};
-
 void backward_kernel(KernelContext& k) {
   double scale = k.attrs<ops::DropoutBackwardAttrs>().scale;
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
-    pointwise<T, bool, T>(k, KeepScaled<C>{static_cast<C>(scale)});
+    pointwise<T, bool, T>(k, ops::KeepScaledFormula<C>{static_cast<C>(scale)});
   });
 }
 
