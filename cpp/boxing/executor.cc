@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "boxing/local_ops.h"
@@ -28,12 +27,7 @@ class Buffers final : public RefCounted {
 
 // Boxings of one group are counted alike in all its processes, so that messages of two in flight do not mix.
 // Tags of others are below.
-int64_t next_tag(const comm::Group& group) {
-  static std::mutex mutex;
-  static auto* counts = new std::unordered_map<const comm::Group*, int64_t>;  // shared groups are never freed
-  std::lock_guard lock(mutex);
-  return (int64_t{1} << 40) + 2 * (*counts)[&group]++;
-}
+int64_t next_tag(comm::Group& group) { return (int64_t{1} << 40) + 2 * group.next_number(); }
 
 class Running final : public comm::Request {
  public:

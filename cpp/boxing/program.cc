@@ -31,6 +31,14 @@ comm::Reduction reduction_of(sbp::ReduceOp op) {
                                      : comm::Reduction::kMin;
 }
 
+SmallVector<Ref<comm::Group>, 4> Program::groups() const {
+  SmallVector<Ref<comm::Group>, 4> groups;
+  if (group) groups.push_back(group);
+  for (const ProgramPhase& phase : phases)
+    for (const PostedCall& call : phase.calls) groups.push_back(call.group);
+  return groups;
+}
+
 ProgramRef make_program(const sbp::BoxingPlanRef& plan, DType dtype, bool apart) {
   TW_CHECK(size_of(dtype) == plan->element_bytes, kValue, "boxing: elements of ", plan->element_bytes,
            " bytes were planned for, got ", dtype);

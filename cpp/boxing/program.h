@@ -64,6 +64,8 @@ class Program final : public RefCounted {
   Ref<comm::Group> group;  // of messages; null where no process sends any
 
   bool is_local() const { return !group && phases.size() == 1 && phases[0].calls.empty(); }
+  // All in which it posts; one may come several times.
+  SmallVector<Ref<comm::Group>, 4> groups() const;
 };
 using ProgramRef = Ref<const Program>;
 

@@ -93,14 +93,36 @@ Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
   });
 }
 
+namespace {
+
+struct SharedGroups {
+  std::mutex mutex;
+  std::map<std::pair<int, std::vector<int>>, Ref<Group>> groups;  // by world and ranks
+  int64_t timeout_ms = kDefaultTimeoutMs;
+};
+
+SharedGroups& shared_groups() {
+  static auto* shared = new SharedGroups;
+  return *shared;
+}
+
+}  // namespace
+
 Ref<Group> Group::of(std::span<const int> ranks) {
-  static std::mutex mutex;
-  static auto* groups = new std::map<std::pair<int, std::vector<int>>, Ref<Group>>;
+  SharedGroups& shared = shared_groups();
   std::pair key(world_version(), std::vector<int>(ranks.begin(), ranks.end()));
-  std::lock_guard lock(mutex);
-  Ref<Group>& group = (*groups)[key];
-  if (!group) group = make_group(key.second, kDefaultTimeoutMs, [](const auto&) { return kShared; });
+  std::lock_guard lock(shared.mutex);
+  Ref<Group>& group = shared.groups[key];
+  if (!group) group = make_group(key.second, shared.timeout_ms, [](const auto&) { return kShared; });
   return group;
+}
+
+void Group::set_shared_timeout(int64_t timeout_ms) {
+  SharedGroups& shared = shared_groups();
+  std::lock_guard lock(shared.mutex);
+  shared.timeout_ms = timeout_ms;
+  for (auto& [key, group] : shared.groups)
+    if (group) group->timeout_ms_.store(timeout_ms, std::memory_order_relaxed);
 }
 
 int Group::member_of(int rank) const {

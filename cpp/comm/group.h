@@ -28,6 +28,8 @@ class Group : public RefCounted {
   static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs);
   // The group of these ranks that everybody shares who asks for it here.
   static Ref<Group> of(std::span<const int> ranks);
+  // The time-out of those that `of` gives, and has given.
+  static void set_shared_timeout(int64_t timeout_ms);
 
   std::span<const int> ranks() const { return ranks_; }
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -35,11 +37,11 @@ class Group : public RefCounted {
   int member_of(int rank) const;                             // -1 when it has none
   bool in_process() const { return members_.size() == ranks_.size(); }
   const std::string& name() const { return name_; }  // "group [0, 1]"
-  int64_t timeout_ms() const { return timeout_ms_; }
-  void set_timeout(int64_t timeout_ms) { timeout_ms_ = timeout_ms; }
+  int64_t timeout_ms() const { return timeout_ms_.load(std::memory_order_relaxed); }
 
   // Posts a call: throws kValue, kType or kNotImplemented on a malformed one, kPlacement where this process
-  // has no member, kComm once the group has failed. The spans need not outlive it, the memory must.
+  // has no member, kComm once the group has failed, until it begins anew. The spans need not outlive it, the
+  // memory must.
   Ref<Request> post(const Call& call);
   Ref<Request> send(const Message& message);
   Ref<Request> receive(const Message& message);
@@ -48,6 +50,16 @@ class Group : public RefCounted {
   // is posted later: for whoever cannot come to calls that others wait in. No memory of them is touched any
   // more. Calls among members of this process alone are complete anyway.
   virtual void give_up(const std::string& reason) { static_cast<void>(reason); }
+
+  // Before calls that belong together. After a failure they work again, with those of members that have begun
+  // anew as well, and nothing of the time before reaches them; never waits. Every process hears of a failure
+  // once: where another one has given up since this one has begun, throws kComm with its reason, and begins
+  // anew when it is called again. While nothing is posted by another thread.
+  virtual void begin_anew() {}
+  // How often it has done so; in a call that succeeds, equal in all processes.
+  virtual uint64_t epoch() const { return 0; }
+  // Numbers from 0, since it has begun; for what all processes count alike.
+  int64_t next_number() { return numbers_++; }
 
   // Bytes that calls have moved from one member to another, within this process and out of it.
   int64_t moved_bytes() const { return moved_bytes_; }
@@ -60,6 +72,7 @@ class Group : public RefCounted {
     moved_bytes_ += bytes;
     far_bytes_ += far;
   }
+  void count_from_zero() { numbers_ = 0; }
 
  private:
   // A checked call or message.
@@ -69,8 +82,8 @@ class Group : public RefCounted {
 
   std::vector<int> ranks_, members_;
   std::string name_;
-  int64_t timeout_ms_;
-  std::atomic<int64_t> moved_bytes_{0}, far_bytes_{0};
+  std::atomic<int64_t> timeout_ms_;
+  std::atomic<int64_t> moved_bytes_{0}, far_bytes_{0}, numbers_{0};
 };
 
 }  // namespace tw::comm

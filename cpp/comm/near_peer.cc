@@ -36,7 +36,11 @@ std::unique_ptr<Link> NearPeer::make_link(uint64_t group) {
   auto link = std::make_unique<RingLink>(memory.get(), true, doorbell());
   if (gone()) return link;
   std::lock_guard lock(mutex_);
-  send_descriptor(socket_, group, memory.get(), cat("connection to process ", process()));
+  try {
+    send_descriptor(socket_, group, memory.get(), "");
+  } catch (const Error&) {
+    gone_ = true;  // just now; whoever waits for it says so
+  }
   return link;
 }
 

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "comm/local_messages.h"
@@ -25,8 +26,8 @@ Circle circle_of(const World& world, std::span<const int> ranks) {
   return circle;
 }
 
-uint64_t id_of(std::span<const int> ranks, uint64_t instance) {
-  uint64_t id = 14695981039346656037u ^ instance;
+uint64_t id_of(std::span<const int> ranks, uint64_t instance, uint64_t epoch) {
+  uint64_t id = (14695981039346656037u ^ instance) + epoch * 0x9e3779b97f4a7c15u;
   for (int rank : ranks) id = (id ^ static_cast<uint64_t>(rank + 1)) * 1099511628211u;
   return id;
 }
@@ -44,24 +45,40 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
       : Group(std::move(ranks), timeout_ms, fabric.world()),
         fabric_(fabric),
         circle_(circle_of(fabric.world(), Group::ranks())),
-        id_(id_of(Group::ranks(), instance)),
-        links_(circle_.size()),
-        gone_(circle_.size()),
+        instance_(instance),
         messages_(circle_.size()),
         local_messages_(name()) {
-    for (int place = circle_.self + 1; place < circle_.size(); place++)
-      links_[place] = fabric_.peer(circle_.processes[place]).make_link(id_);
+    make_links();
   }
 
   bool advance() override {
     std::unique_lock lock(mutex_, std::try_to_lock);
-    return lock && advance_locked();
+    if (!lock) return false;
+    tell_late_ones();
+    return advance_locked();
   }
 
   void give_up(const std::string& reason) override {
     std::lock_guard lock(mutex_);
     fail(reason);
   }
+
+  void begin_anew() override {
+    std::lock_guard lock(mutex_);
+    if (!failure_.empty()) {
+      cause_ = cause_of(std::exchange(failure_, {}));
+      epoch_.fetch_add(1, std::memory_order_release);
+      number_ = 0;
+      count_from_zero();
+      messages_ = ProcessMessages(circle_.size());
+      make_links();
+    }
+    // What others had sent before they gave up may be there: a call might do its part of what is lost.
+    open_links();
+    hear_of_failures();
+    TW_CHECK(failure_.empty(), kComm, failure_);
+  }
+  uint64_t epoch() const override { return epoch_.load(std::memory_order_acquire); }
 
   bool drain() override {
     std::unique_lock lock(mutex_, std::try_to_lock);
@@ -135,6 +152,7 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
         count_moved(call.moved_bytes(), call.far_bytes());
         queue_.front()->set_done();
         queue_.pop_front();
+        old_links_.clear();
         moved = true;
       }
       moved |= messages_.advance(links_);
@@ -144,6 +162,28 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     }
     if (moved) fabric_.doorbell().ring();  // other threads of this process
     return moved;
+  }
+
+  // Of this epoch alone: what was written in another one is not in them.
+  void make_links() {
+    id_ = id_of(ranks(), instance_, epoch());
+    // Those of the epoch before stay until all have come to this one: closed, they would say that this
+    // process has ended.
+    old_links_ = std::exchange(links_, Links(circle_.size()));
+    gone_.assign(circle_.size(), false);
+    open_ = false;
+    for (int place = circle_.self + 1; place < circle_.size(); place++)
+      links_[place] = fabric_.peer(circle_.processes[place]).make_link(id_);
+  }
+
+  // Whose link had not come when the group failed hears of it when the link comes.
+  void tell_late_ones() {
+    std::erase_if(late_, [&](const Late& late) {
+      Peer& peer = fabric_.peer(circle_.processes[late.place]);
+      std::unique_ptr<Link> link = peer.take_link(late.id);
+      if (link) link->fail(late.reason);
+      return link || peer.lost();
+    });
   }
 
   bool open_links() {
@@ -165,8 +205,12 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
   void fail(const std::string& reason) {
     if (!failure_.empty()) return;
     failure_ = reason;
-    for (const auto& link : links_)
-      if (link) link->fail(reason);
+    for (int place = 0; place < circle_.size(); place++) {
+      if (links_[place])
+        links_[place]->fail(reason);
+      else if (place != circle_.self)
+        late_.push_back({place, id_, reason});
+    }
     for (const Ref<PendingCall>& pending : queue_) {
       pending->call.keep.clear();
       pending->set_failed(reason);
@@ -188,6 +232,13 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     return list.size() == 1 ? cat("rank ", list[0]) : cat("ranks ", list);
   }
 
+  void hear_of_failures() {
+    for (const auto& link : links_) {
+      std::string reason = link ? link->failure_of_peer() : "";
+      if (!reason.empty()) fail(reason);
+    }
+  }
+
   // What this process does that needs another one; empty for nothing.
   std::string waits_for(int place) const {
     if (!queue_.empty() && queue_.front()->call.waits_for(place)) return queue_.front()->call.text();
@@ -205,17 +256,25 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
 
   void look_at_peers() override {
     std::lock_guard lock(mutex_);
+    hear_of_failures();
     for (int place = 0; place < circle_.size() && failure_.empty(); place++) {
-      if (place == circle_.self) continue;
-      if (links_[place]) {
-        std::string reason = links_[place]->failure_of_peer();
-        if (!reason.empty()) return fail(reason);
-      }
-      if (!ended(place)) continue;
+      if (place == circle_.self || !ended(place)) continue;
       advance_locked();  // what it has written before it ended is still there
       std::string what = waits_for(place);
-      if (!what.empty()) fail(cat(what, ": ", ranks_of(place), " of ", name(), how_ended(place)));
+      if (!what.empty()) fail(with_cause(cat(ranks_of(place), " of ", name(), how_ended(place)), what));
     }
+  }
+
+  // News of a process, with what went wrong before it ended.
+  std::string with_cause(const std::string& news, const std::string& what) const {
+    bool known = cause_.empty() || cause_.find(news) != std::string::npos;
+    return cat(what, ": ", news, known ? "" : cat(kBefore, cause_, ")"));
+  }
+  static std::string cause_of(const std::string& failure) {
+    size_t at = failure.find(kBefore);
+    if (at == std::string::npos) return failure;
+    at += std::string_view(kBefore).size();
+    return failure.substr(at, failure.rfind(')') - at);
   }
 
   const char* how_ended(int place) {
@@ -253,10 +312,20 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
              late));
   }
 
+  // A process whose link of a time that is over has not come.
+  struct Late {
+    int place;
+    uint64_t id;
+    std::string reason;
+  };
+
   Fabric& fabric_;
   Circle circle_;
-  uint64_t id_;
-  Links links_;
+  const uint64_t instance_;
+  std::atomic<uint64_t> epoch_{0};
+  uint64_t id_ = 0;  // of the links
+  Links links_, old_links_;
+  std::vector<Late> late_;
   std::vector<bool> gone_;  // processes without a link, as last looked at
   bool open_ = false;       // all links are there
   std::mutex mutex_;
@@ -264,7 +333,8 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
   ProcessMessages messages_;
   LocalMessages local_messages_;
   uint64_t number_ = 0;
-  std::string failure_;
+  static constexpr const char* kBefore = " (first of all: ";
+  std::string failure_, cause_;  // of this epoch; what ended the one before
 };
 
 }  // namespace

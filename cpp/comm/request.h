@@ -10,8 +10,8 @@ namespace tw::comm {
 constexpr int64_t kGroupTimeout = -1;  // the group's own time-out
 
 // Nobody works on requests behind the scenes: `test` and `wait` do, for all requests of the process. Both may
-// be called on any thread, and again after completion. When one throws kComm, the request and its group have
-// failed for good, and no memory of it is touched any more.
+// be called on any thread, and again after completion. When one throws kComm, the request has failed for
+// good, its group until it begins anew, and no memory of either is touched any more.
 class Request : public RefCounted {
  public:
   // True once the call is complete: outputs hold results, inputs may be written. Never blocks.

@@ -141,10 +141,10 @@ TEST(messages_among_processes_keep_their_order_and_may_come_early) {
 }
 
 TEST(rendezvous_names_who_is_absent_and_who_comes_twice) {
-  int port = next_port++;
+  int port = free_port();
   JobOptions options{.process = 0, .processes = 3, .port = port, .timeout_ms = 300};
   CHECK_THROWS(Error, Fabric::make(options), "processes [1, 2] of 3 did not come in time");
-  port = next_port++;
+  port = free_port();
   std::thread other([&] {
     JobOptions two{.process = 1, .processes = 4, .port = port, .timeout_ms = 5000};
     CHECK_THROWS(Error, Fabric::make(two), "process 1 expects 4 processes, process 0 expects 3");

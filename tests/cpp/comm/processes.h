@@ -4,7 +4,9 @@
 
 #include "comm/process_group.h"
 
-#include <atomic>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -12,17 +14,25 @@
 #include <vector>
 
 #include "comm/local_calls.h"
+#include "comm/socket.h"
 #include "test.h"
 
 namespace tw::comm {
 
-inline std::atomic<int> next_port{23000 + static_cast<int>(now_ns() / 1000 % 20000)};
+// A port that nobody uses; tests of other processes look for theirs at the same time.
+inline int free_port() {
+  Descriptor socket = listen_tcp(0);
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
 
 // Runs body(fabric) in a thread for each process, which has as many ranks as `devices` and is on the machine
 // that `hosts` says; rethrows the first error.
 template <class Body>
 void run_processes(std::vector<int> devices, std::vector<int> hosts, Body body) {
-  int port = next_port++;
+  int port = free_port();
   std::vector<std::thread> threads;
   std::vector<std::string> errors(devices.size());
   for (int p = 0; p < static_cast<int>(devices.size()); p++) {
@@ -42,7 +52,11 @@ void run_processes(std::vector<int> devices, std::vector<int> hosts, Body body) 
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const std::string& error : errors) CHECK_EQ(error, "");
+  // All of them: the first to end makes others say that it has ended.
+  std::string all;
+  for (size_t p = 0; p < errors.size(); p++)
+    if (!errors[p].empty()) all += cat("process ", p, ": ", errors[p], "; ");
+  CHECK_EQ(all, "");
 }
 
 template <class Body>
