@@ -252,6 +252,10 @@ void Chain::cancel() {
   for (const auto& kernel : kernels_) kernel->cancel();
 }
 
+void Chain::resume() {
+  for (const auto& kernel : kernels_) kernel->resume();
+}
+
 void Chain::rewind(int64_t firings) {
   for (const auto& kernel : kernels_) kernel->rewind(firings);
 }

@@ -42,6 +42,7 @@ class Chain {
   // The last firing threw in the part that writes variables.
   bool failed_in_commit() const;
   void cancel();
+  void resume();
   void rewind(int64_t firings);
   // By how many draws the last firing took more, in regions, than its plan says; may be negative.
   int64_t extra_draws() const { return extra_draws_; }

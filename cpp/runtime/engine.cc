@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "comm/world.h"
 #include "device/cpu/limits.h"
 #include "plan/order.h"
 
@@ -18,18 +17,6 @@ constexpr int kSpins = 100;
 
 bool is_host(plan::StreamKind kind) {
   return kind == plan::StreamKind::kHostInput || kind == plan::StreamKind::kHostOutput;
-}
-
-// What comes from other processes names its rank already.
-std::string reason_of(const std::exception_ptr& cause) {
-  try {
-    std::rethrow_exception(cause);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kComm) return error.what();
-    return cat("rank ", comm::world().first_rank(), ": ", error.what());
-  } catch (...) {  // the interpreter's: its text is not to be had here
-    return cat("rank ", comm::world().first_rank(), ": a callback has failed");
-  }
 }
 
 }  // namespace
@@ -192,18 +179,21 @@ void Engine::fail(int64_t number, std::exception_ptr error, bool touched) {
 }
 
 void Engine::stop_all(std::exception_ptr cause) {
+  std::string reason;
   {
     std::lock_guard lock(steps.mutex);
     if (stopping_) return;  // the first cause counts
     stopping_ = true;
     bool running = std::ranges::any_of(steps.all(), [](const Step& step) { return !step.done(); });
-    reason_ = running ? reason_of(cause) : "";
+    reason = reason_ = running ? reason_of(cause) : "";
     cause_ = std::make_shared<Failure>(std::move(cause));
     for (auto& worker : workers_) worker->mailbox.push(kStopMessage);
   }
   // The caller is a worker that has not stopped yet, or the destructor: no other run begins meanwhile.
-  for (ActorState& actor : actors_)
-    if (actor.plan->kind != plan::ActorKind::kChain) actor.chain->cancel();
+  for (ActorState& actor : actors_) {
+    actor.chain->cancel();
+    if (!reason.empty() && actor.chain->meets()) actor.chain->give_up(reason);
+  }
 }
 
 void Engine::stop_here(Worker& worker) {

@@ -87,11 +87,16 @@ void Executable::run_here(const Bindings& bindings) {
   Chain& chain = *chains_[0];
   chain.bind(step_);
   Observer* observer = observer_.load(std::memory_order_relaxed);
-  for (int i = 0; i < plan_.actors[0].rate; i++) {
-    if (observer)
-      chain.fire_observed(i, *observer);
-    else
-      chain.fire(i);
+  try {
+    for (int i = 0; i < plan_.actors[0].rate; i++) {
+      if (observer)
+        chain.fire_observed(i, *observer);
+      else
+        chain.fire(i);
+    }
+  } catch (...) {
+    if (chain.meets()) chain.give_up(reason_of(std::current_exception()));
+    throw;
   }
 }
 

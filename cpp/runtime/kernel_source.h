@@ -23,9 +23,11 @@ class LaunchKernel {
   // `part` now. Called as write_number is.
   virtual void set_part(int64_t part) { static_cast<void>(part); }
   // Called from another thread when the run is being stopped: a host kernel that waits should return, by an
-  // error. Comes at any time after the executable was made, possibly when nothing runs, and for that run
-  // only.
+  // error, and so should a loop, after an iteration. Comes at any time after the executable was made,
+  // possibly when nothing runs, and for that run only.
   virtual void cancel() {}
+  // That run is over.
+  virtual void resume() {}
   // To a host input after a failure: what the last `firings` firings gave was thrown away before anybody read
   // it.
   virtual void rewind(int64_t firings) { static_cast<void>(firings); }
@@ -35,7 +37,8 @@ class LaunchKernel {
   // waiting.
   virtual Ref<comm::Request> post(const device::KernelContext& context);
   // To every communication of a step that has failed, whether it was posted or not: other processes that wait
-  // in it are to hear why, and its memory is not touched any more. Called by the thread that posts.
+  // in it are to hear why, and its memory is not touched any more. Called by the thread that posts; of a
+  // region in which processes meet, also by another one while it runs, so that it does not wait any longer.
   virtual void give_up(const std::string& reason) { static_cast<void>(reason); }
 
   device::Kernel kernel = nullptr;

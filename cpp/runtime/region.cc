@@ -60,7 +60,13 @@ void RegionLaunch::write_number(const plan::Lifted&, const Scalar&) {
 }
 
 void RegionLaunch::cancel() {
+  cancelled_.store(true, std::memory_order_relaxed);
   for (auto& body : bodies_) body->chain.cancel();
+}
+
+void RegionLaunch::resume() {
+  cancelled_.store(false, std::memory_order_relaxed);
+  for (auto& body : bodies_) body->chain.resume();
 }
 
 void RegionLaunch::give_up(const std::string& reason) {
@@ -124,6 +130,7 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
   if (bounded) trips = std::min(trips, *context.in(1).as<int64_t>());
   int64_t drawn = 0;
   for (int64_t i = 0; i < trips && go_on; i++) {
+    TW_CHECK(!cancelled_.load(std::memory_order_relaxed), kRuntime, context.op, ": the step was stopped");
     const int64_t part = region_.reverse ? trips - 1 - i : i;
     for (size_t k = 0; k < slices; k++)
       body.point(SegmentKind::kInput, k, operands[k].as<char>() + part * body.bytes(SegmentKind::kInput, k));

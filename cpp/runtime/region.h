@@ -2,6 +2,7 @@
 // launch was given. An iteration costs the rebinding of the parts that it takes and gives.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,7 @@ class RegionLaunch final : public LaunchKernel {
 
   void write_number(const plan::Lifted& where, const Scalar& value) override;
   void cancel() override;
+  void resume() override;
   void give_up(const std::string& reason) override;
   // The numbers and the seed of a step.
   void begin_step(const StepBindings& step);
@@ -37,6 +39,7 @@ class RegionLaunch final : public LaunchKernel {
   const plan::Region& region_;
   Chain& owner_;
   int64_t draw_, draws_, outer_part_ = 0;
+  std::atomic<bool> cancelled_{false};
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 

@@ -1,6 +1,20 @@
 #include "runtime/steps.h"
 
+#include "base/error.h"
+#include "comm/world.h"
+
 namespace tw::runtime {
+
+std::string reason_of(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kComm) return error.what();
+    return cat("rank ", comm::world().first_rank(), ": ", error.what());
+  } catch (...) {  // the interpreter's: its text is not to be had here
+    return cat("rank ", comm::world().first_rank(), ": a callback has failed");
+  }
+}
 
 void StepRing::wait(int64_t number, int spins) {
   Step& step = at(number);

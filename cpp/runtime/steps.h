@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "runtime/bindings.h"
 #include "runtime/futex.h"
@@ -16,6 +17,10 @@ struct Failure {
   std::exception_ptr error;
   std::atomic<bool> seen{false};
 };
+
+// What has stopped a step, as other processes hear of it: with the rank, unless it comes from one that has
+// said so already.
+std::string reason_of(const std::exception_ptr& cause);
 
 // One place for a step; step s uses place s % count.
 struct Step {

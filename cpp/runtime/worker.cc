@@ -212,6 +212,7 @@ void Worker::reset(int64_t step) {
   awake_ = false;
   for (ActorState* actor : actors_) {
     int64_t begin = step * actor->plan->rate;
+    actor->chain->resume();
     if (actor->firing > begin) actor->chain->rewind(actor->firing - begin);
     actor->firing = begin;
     actor->bound_step = -1;

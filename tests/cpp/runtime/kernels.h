@@ -145,6 +145,9 @@ class TestSource final : public runtime::KernelSource {
     attrs.hook_argument = hook_argument;
     return std::make_unique<TestKernel>(found->second, attrs);
   }
+  std::unique_ptr<runtime::KernelSource> body(const plan::Launch&, int) override {
+    return std::make_unique<TestSource>(*this);
+  }
   void (*hook)(void*) = nullptr;
   void* hook_argument = nullptr;
   std::map<std::string, device::Kernel> kernels{
