@@ -162,10 +162,12 @@ Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to) {
 Tensor whole_here(const TensorImpl& tensor) {
   TW_CHECK(!tensor.storage->symbolic(), kRuntime,
            "a traced function cannot read the value of a tensor; use tensor operations instead");
-  Tensor whole = box(tensor, broadcast_on(layout_of(tensor)->placement));
-  TW_CHECK(!whole->global->shards.empty(), kPlacement, "this process has no rank of ",
-           *layout_of(tensor)->placement, ", where the tensor lies");
-  return whole->global->shards[0];
+  const sbp::PlacementRef& placement = layout_of(tensor)->placement;
+  TW_CHECK(!tensor.global->shards.empty(), kPlacement, "reading the value of a tensor on ", *placement,
+           ": only processes with one of these ranks know it, and this one has rank ",
+           comm::world().first_rank(),
+           "; to_global(placement, sbp.broadcast), called by all of both placements, ", "brings it there");
+  return box(tensor, broadcast_on(placement))->global->shards[0];
 }
 
 }  // namespace tw::eager

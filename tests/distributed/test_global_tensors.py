@@ -141,3 +141,20 @@ def test_processes_may_own_several_ranks_each(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "ranks [0, 1]" in done.stdout and "ranks [2, 3]" in done.stdout
+
+
+ELSEWHERE = """
+x = tw.full((), 7.0, placement=tw.placement("cpu", [0]), sbp=tw.sbp.broadcast)
+for read in (x.item, x.numpy, x.tolist):
+    try: print("value", float(read()))
+    except tw.PlacementError as error: print(error)
+print("brought", x.to_global(tw.placement.all("cpu"), tw.sbp.broadcast).item())
+"""
+
+
+def test_who_does_not_know_a_value_is_told_who_does(ranks):
+    outcome = ranks(2, ELSEWHERE)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("[rank 0] value 7.0") == 3 and outcome.out.count("brought 7.0") == 2
+    words = "[rank 1] reading the value of a tensor on cpu[0]: only processes with one of these ranks know it"
+    assert outcome.out.count(words) == 3, outcome.out

@@ -95,3 +95,34 @@ def test_results_are_differentiated_outside(ranks):
     outcome = ranks(2, code)
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("True (sbp.split(0),)") == 2, outcome.out
+
+
+CLIP = """
+from thalweg import nn
+S = tw.sbp.split
+where = tw.placement.all("cpu")
+
+def clipped(compile, p):
+    local, split = nn.Parameter(tw.ones(3)), nn.Parameter(tw.ones(5, placement=where, sbp=S(0)))
+
+    def step(x):
+        local.grad = split.grad = None
+        (split * split).sum().backward()
+        (local * x).sum().backward()  # each process has a gradient of its own
+        return nn.utils.clip_grad_norm_([local, split], 1.0, norm_type=p)
+
+    step = compile(step)
+    for _ in range(2):
+        norm = step(tw.full((3,), float(rank + 1)))
+    return [round(v, 5) for v in (norm.item(), *local.grad.tolist(), *split.grad.numpy().tolist())]
+
+for p in (2.0, 1.0, float("inf")):
+    print(p, clipped(tw.jit, p) == clipped(lambda f: f, p), clipped(tw.jit, p)[0])
+"""
+
+
+def test_a_norm_of_local_and_global_gradients_is_that_of_eager_mode(ranks):
+    outcome = ranks(2, CLIP)
+    assert outcome.code == 0, outcome.err
+    for p, norm in ((2.0, (4 * 5 + 3 * 4) ** 0.5), (1.0, 10 + 6), (float("inf"), 2)):
+        assert outcome.out.count(f"{p} True {round(norm, 5)}") == 2, outcome.out

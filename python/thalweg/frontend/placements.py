@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import thalweg.sbp as sbp_module
-from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.frontend.global_creation import spread
 from thalweg.frontend.global_tensor import local_to_global
 from thalweg.frontend.placement import placement
 
-__all__ = ["by_placement", "one_placement", "whole_on"]
+__all__ = ["by_placement", "local_value", "one_placement", "whole_on"]
 
 
 def by_placement(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
@@ -25,8 +24,7 @@ def by_placement(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
 def one_placement(scalars: list[Tensor]) -> list[Tensor]:
     """Scalars on several placements, brought to all their devices: each process that has one of these knows them all.
 
-    Local ones, which processes may have each its own of, become the largest. In a traced function, where no process
-    can ask another, they are taken to be equal.
+    Local ones, which processes may have each its own of, become the largest.
     """
     if len(scalars) == 1:
         return scalars
@@ -44,9 +42,17 @@ def whole_on(scalar: Tensor, where: placement) -> Tensor:
     return scalar if scalar.placement == where else scalar.to_global(where, whole)
 
 
+def local_value(scalar: Tensor) -> Tensor:
+    """A scalar, global or not, as a local tensor."""
+    if not scalar.is_global:
+        return scalar
+    part = scalar.to_global(sbp=[sbp_module.broadcast] * scalar.placement.ndim).to_local()
+    return part[0] if isinstance(part, tuple) else part
+
+
 def _largest_on(scalar: Tensor, where: placement) -> Tensor:
     here = where._core.addressable()
-    if _native.is_tracing() or not here:
+    if not here:
         return whole_on(scalar, where)
     pending = [sbp_module.partial_max] * where.ndim
     parts = local_to_global([scalar] * len(here), where, pending, check_meta=False)

@@ -7,7 +7,7 @@ import math
 
 import thalweg as tw
 from thalweg._registry import ops
-from thalweg.frontend.placements import by_placement, one_placement, whole_on
+from thalweg.frontend.placements import by_placement, local_value, one_placement, whole_on
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -90,9 +90,7 @@ def _norm_of(tensors, p):
 
 def _beside(tensor, total):
     """`total` where `tensor` lies."""
-    if tensor.is_global:
-        return whole_on(total, tensor.placement)
-    return total if total.is_local else tw.tensor(total.item(), dtype=total.dtype)
+    return whole_on(total, tensor.placement) if tensor.is_global else local_value(total)
 
 
 def _unique(parameters):
