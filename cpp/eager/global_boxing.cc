@@ -32,6 +32,7 @@ std::vector<Tensor> move_parts(const TensorImpl& tensor, const sbp::LayoutRef& t
   boxing::ProgramRef program = boxing::program_of(plan, tensor.dtype);
   std::optional<Unlocked> unlocked;  // others may take their time
   if (!program->is_local()) unlocked.emplace();
+  for (const Ref<comm::Group>& group : program->groups()) group->begin_anew();
   boxing::post(*program, call)->wait();
   return parts;
 }

@@ -35,8 +35,34 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 Agreement::Agreement(const ir::Graph& graph) : name_(graph.name) {
   add_boxings(graph, graph.strings);
-  for (Set& set : sets_)
+  for (Set& set : sets_) {
     for (const Entry& boxing : set.boxings) set.text += cat("boxing ", boxing.order, ", ", boxing.text, '\n');
+    set.group = comm::Group::of(set.ranks);
+    set.epoch = set.group->epoch();
+    add_groups({&set.group, 1});
+  }
+}
+
+void Agreement::add_groups(std::span<const Ref<comm::Group>> groups) {
+  for (const Ref<comm::Group>& group : groups)
+    if (std::ranges::find(groups_, group) == groups_.end()) groups_.push_back(group);
+}
+
+void Agreement::begin_step() {
+  try {
+    for (const Ref<comm::Group>& group : groups_) group->begin_anew();
+  } catch (const Error& error) {
+    give_up(error.what());
+    throw;
+  }
+  auto is_new = [](const Set& set) { return set.epoch != set.group->epoch(); };
+  if (std::ranges::none_of(sets_, is_new)) return;
+  next_ = 0;
+  for (Set& set : sets_) {
+    set.epoch = set.group->epoch();
+    set.request = nullptr;
+    set.differs = false;
+  }
 }
 
 void Agreement::add_boxings(const ir::Graph& graph, const ir::StringTable& strings) {
@@ -79,7 +105,6 @@ bool Agreement::advance() {
 }
 
 void Agreement::post_summary(Set& set) {
-  set.group = comm::Group::of(set.ranks);
   set.summaries.resize(set.ranks.size());
   size_t self = set.group->members()[0];
   set.summaries[self] = {digest_of(set.text), static_cast<int64_t>(set.text.size())};
@@ -122,8 +147,7 @@ void Agreement::refuse(const Set& set) const {
 }
 
 void Agreement::give_up(const std::string& reason) {
-  for (Set& set : sets_)
-    if (set.group) set.group->give_up(reason);
+  for (const Ref<comm::Group>& group : groups_) group->give_up(reason);
 }
 
 }  // namespace tw::session

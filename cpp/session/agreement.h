@@ -5,11 +5,15 @@
 // The boxings of a graph are told apart by which processes take part. Of each such set all members tell each
 // other a digest of the boxings that they share, with their places in the order; where digests differ, their
 // list as text, so that all of them raise the same error, which names the first that differs.
+//
+// A step that fails ends all groups of its program, in every process. The next one begins them anew, and
+// agrees again: whether others had come so far is not known then.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +33,13 @@ class Agreement {
   // Goes on as far as can be without waiting; true when it is reached. Throws kComm where the others make
   // other boxings, and what their requests throw.
   bool advance();
+
+  // Other groups in which the program's processes meet.
+  void add_groups(std::span<const Ref<comm::Group>> groups);
+  // Before each step, while none is running. Throws kComm where another process has given up one that this
+  // process has done its part of.
+  void begin_step();
+  // Every process that takes part in a boxing hears of it, there or when it comes to one.
   void give_up(const std::string& reason);
 
  private:
@@ -45,6 +56,7 @@ class Agreement {
     std::vector<int> ranks;  // the first of each process
     std::vector<Entry> boxings;
     Ref<comm::Group> group;
+    uint64_t epoch = 0;  // of the group, when the agreement began
     std::string text;
     std::vector<Summary> summaries;
     std::vector<char> texts;
@@ -61,6 +73,7 @@ class Agreement {
   std::map<std::set<int>, size_t> known_;  // the set of those processes
   std::vector<Set> sets_;                  // by the order of their first boxings
   size_t next_ = 0;
+  std::vector<Ref<comm::Group>> groups_;
 };
 
 }  // namespace tw::session

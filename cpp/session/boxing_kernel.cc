@@ -70,6 +70,8 @@ class BoxingKernel final : public runtime::LaunchKernel {
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),
              kInternal, "boxing_part: ranks ", a.ranks, " are not those of this process");
+    const auto groups = program_->groups();
+    agreement_->add_groups({groups.data(), groups.size()});
     kernel = [](device::KernelContext& c) {
       static_cast<BoxingKernel*>(const_cast<void*>(c.attributes))->run(c);
     };
@@ -86,12 +88,7 @@ class BoxingKernel final : public runtime::LaunchKernel {
     return request->test() ? nullptr : request;
   }
 
-  void give_up(const std::string& reason) override {
-    agreement_->give_up(reason);
-    if (program_->group) program_->group->give_up(reason);
-    for (const boxing::ProgramPhase& phase : program_->phases)
-      for (const boxing::PostedCall& call : phase.calls) call.group->give_up(reason);
-  }
+  void give_up(const std::string& reason) override { agreement_->give_up(reason); }
 
  private:
   // In a chain: what is local is complete at once. In a region, where others take part, it waits for them.

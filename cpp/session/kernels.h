@@ -12,6 +12,8 @@ class GraphKernels final : public runtime::KernelSource {
   explicit GraphKernels(const ir::Graph& graph) : graph_(graph), root_(graph) {}
   std::unique_ptr<runtime::LaunchKernel> bind(const plan::Launch& launch) override;
   std::unique_ptr<runtime::KernelSource> body(const plan::Launch& launch, int body) override;
+  // What the processes do before they meet; null where no kernel of a boxing has been asked for.
+  const std::shared_ptr<Agreement>& known_agreement() const { return agreement_; }
 
  private:
   // Of a region: `root` has the texts.

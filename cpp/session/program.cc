@@ -27,6 +27,7 @@ constexpr int64_t kLiteralBytes = 4096;
 class QueuedStep final : public QueuedWork {
  public:
   runtime::Executable* executable = nullptr;
+  std::shared_ptr<Agreement> agreement;
   std::vector<void*> inputs, variables, outputs;
   std::span<void* const> constants;
   std::vector<Scalar> numbers;
@@ -35,8 +36,12 @@ class QueuedStep final : public QueuedWork {
 
  protected:
   void run() override {
+    if (agreement) agreement->begin_step();
     executable->run(
         {inputs, variables, constants, outputs, numbers, draws.first.seed, draws.first.draw, draws.keys});
+  }
+  void abandon(const std::exception_ptr& cause) override {
+    if (agreement) agreement->give_up(runtime::reason_of(cause));
   }
   void release() override { kept.clear(); }
   const void* owner() const override { return executable; }
@@ -83,6 +88,7 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   plan::Plan plan = make_plan(options);
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(std::move(plan), kernels);
+  agreement_ = kernels.known_agreement();
   observer_ = std::make_unique<PlanObserver>(executable_->plan());
   for (size_t i = 0; i < variables_.size(); i++) {
     const ir::GraphValue& value = *graph_->variables[i].value;
@@ -240,6 +246,7 @@ void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eag
   }
   for (size_t i = 0; i < outputs.size(); i++) output_data_[i] = outputs[i]->data();
   eager::Unlocked unlocked;
+  if (agreement_) agreement_->begin_step();
   extra_draws_ = executable_->run({input_data_, variable_data_, constant_data_, output_data_, numbers,
                                    draws_.first.seed, draws_.first.draw, draws_.keys});
 }
@@ -252,6 +259,7 @@ void Program::run_later(std::span<const eager::Tensor> inputs, std::span<const e
     if (arguments[bound.argument]->storage->foreign()) return run_now(inputs, outputs, numbers, arguments);
   auto step = make_ref<QueuedStep>();
   step->executable = executable_.get();
+  step->agreement = agreement_;
   step->numbers.assign(numbers.begin(), numbers.end());
   step->constants = constant_data_;
   step->draws = draws_;

@@ -9,6 +9,7 @@
 #include "ir/graph.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
+#include "session/agreement.h"
 #include "session/profile.h"
 #include "session/work_queue.h"
 
@@ -95,6 +96,7 @@ class Program {
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;
   int64_t extra_draws_ = 0;
+  std::shared_ptr<Agreement> agreement_;  // null where processes do not meet
   std::unique_ptr<runtime::Executable> executable_;
   Draws draws_;
   std::mutex mutex_;  // one run at a time

@@ -113,7 +113,10 @@ void WorkQueue::run() {
     if (work.failure_) {  // from here on nothing is begun before somebody has been told
       if (!failure_ || failure_->seen) failure_ = work.failure_;
       count = works_.size();
-      for (const Ref<QueuedWork>& one : works_) one->failure_ = work.failure_;
+      for (const Ref<QueuedWork>& one : works_) {
+        one->failure_ = work.failure_;
+        if (one.get() != &work) one->abandon(work.failure_->error);
+      }
     }
     end(count);
   }

@@ -28,6 +28,8 @@ class QueuedWork : public eager::Work {
 
  protected:
   virtual void run() = 0;
+  // In its place, where work before it has failed.
+  virtual void abandon(const std::exception_ptr& cause) { static_cast<void>(cause); }
   // Lets go what it needed to run. Called by a thread that gives work or waits, after the end.
   virtual void release() = 0;
   // Of all works of one owner.

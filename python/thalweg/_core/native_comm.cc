@@ -134,6 +134,7 @@ void bind_comm(pb::module_& m) {
   m.def("world", describe_world);
   m.def("init_job", init_job);
   m.def("begin_job", begin_job);
+  m.def("set_shared_timeout", comm::Group::set_shared_timeout);
   pb::class_<PyRequest>(m, "CommRequest").def("test", &PyRequest::test).def("wait", &PyRequest::wait);
   pb::class_<PyGroup>(m, "CommGroup")
       .def(pb::init([](std::vector<int> ranks, int64_t timeout_ms) {

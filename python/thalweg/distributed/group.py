@@ -134,7 +134,8 @@ def init_process_group(
     `thalweg run` and torchrun set them, or what mpirun and Slurm set; with none of these the job is this process.
     `init_method` may be "env://" or "tcp://host:port", the latter with `rank` and `world_size`. `backend` is
     accepted for programs that name one; there is one transport, which `get_backend` calls "thalweg". `timeout`,
-    seconds or a timedelta, is that of every call of the group, 30 minutes unless given.
+    seconds or a timedelta, is that of every call of the group, and of what global tensors send, 30 minutes unless
+    given.
 
     Raises RuntimeError when it has been called before, ValueError on arguments that do not fit, CommError when
     some processes do not come within five minutes, or within `timeout` where that is less.
@@ -171,6 +172,7 @@ def init_process_group(
     else:
         raise ValueError(f"init_process_group: env:// or tcp:// is wanted, got {init_method!r}")
     _Groups.everyone = ProcessGroup(range(len(_native.world()[0])), limit)
+    _native.set_shared_timeout(_Groups.everyone.timeout_ms)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:

@@ -146,3 +146,59 @@ TEST(a_process_that_ends_is_an_error_in_the_others) {
     CHECK_LT(now_ns() - begin, 5'000'000'000);
   });
 }
+
+// Each rank reads a row of its own; one that is out of range fails its step.
+constexpr const char* kLookup = R"ir(graph "lookup" {
+  input %0 "table" : float32[4, 3] @cpu[0, 1, 2] B
+  input %1 "ids" : int64[3] @cpu[0, 1, 2] S(0)
+  %2 = embedding_lookup(%0, %1) : float32[3, 3] @cpu[0, 1, 2] S(0) at "model.py:7"
+  %3 = sum(%2) : float32[] @cpu[0, 1, 2] P(sum)
+  %4 = boxing(%3) : float32[] @cpu[0, 1, 2] B
+  return %4
+}
+)ir";
+
+struct Lookup {
+  Lookup() {
+    auto graph = ir::parse_graph(kLookup);
+    program = std::make_unique<Program>(std::move(lay_out(*graph).graph), std::vector<eager::Tensor>(),
+                                        std::vector<eager::Tensor>());
+  }
+  float run(int64_t id) {
+    eager::Tensor ids = eager::empty({1}, DType::kInt64);
+    *static_cast<int64_t*>(ids->data()) = id;
+    return data(program->run(std::vector{filled({4, 3}, 2), ids}, {})[0])[0];
+  }
+  std::unique_ptr<Program> program;
+};
+
+TEST(after_a_step_that_failed_in_one_process_the_next_one_works) {
+  eager::initialize();
+  in_processes(3, 1, [&](int process) {
+    Lookup lookup;
+    for (int step = 0; step < 30; step++) {
+      int failing = step % 2 ? step / 2 % 3 : -1;
+      std::string who = process == failing ? "embedding" : cat("rank ", failing, ": embedding");
+      if (failing < 0)
+        CHECK_EQ(lookup.run(process), 18.f);
+      else
+        CHECK_THROWS(Error, lookup.run(process == failing ? 9 : 1), who);
+    }
+  });
+}
+
+TEST(after_the_end_of_processes_every_step_names_one_of_them) {
+  eager::initialize();
+  in_processes(3, 1, [&](int process) {
+    Lookup lookup;
+    CHECK_EQ(lookup.run(process), 18.f);
+    CHECK_THROWS(Error, lookup.run(process == 0 ? 9 : 1), "embedding");
+    CHECK_EQ(lookup.run(process), 18.f);
+    if (process != 1) return;
+    for (int step = 0; step < 3; step++) {
+      int64_t begin = now_ns();
+      CHECK_THROWS(Error, lookup.run(1), " of group [0, 1, 2] has ended");
+      CHECK_LT(now_ns() - begin, 5'000'000'000);
+    }
+  });
+}
