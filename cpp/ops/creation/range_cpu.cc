@@ -4,7 +4,7 @@
 #include "device/cpu/element.h"
 #include "device/cpu/parallel.h"
 #include "device/kernel.h"
-#include "ops/creation/range.h"
+#include "ops/creation/range_formula.h"
 
 namespace tw::ops {
 
@@ -41,30 +41,18 @@ void range_kernel(KernelContext& k) {
   });
 }
 
-// From the nearer end, so that both are met exactly.
 void linspace_kernel(KernelContext& k) {
   const auto& a = k.attrs<LinspaceAttrs>();
   dispatch_all(k.out().dtype, "linspace", [&]<class T>() {
     using W = std::conditional_t<is_complex_type<T>, complex128, double>;
-    W start = a.start.to<W>(), end = a.end.to<W>();
-    if constexpr (std::is_integral_v<T>) start = std::trunc(start), end = std::trunc(end);
-    int64_t steps = a.whole.value_or(a.steps);
-    W step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : W(0);
-    if constexpr (is_half_type<T>) {  // rounded at each operation, as arithmetic on half numbers is
-      auto rounded = [](double value) {
+    auto round = [](W value) {
+      if constexpr (is_half_type<T>)
         return static_cast<double>(static_cast<float>(T(static_cast<float>(value))));
-      };
-      start = rounded(start), end = rounded(end);
-      step = rounded(rounded(end - start) / static_cast<double>(steps > 1 ? steps - 1 : 1));
-      return fill<T>(k.out(), a.first, [=](int64_t i) {
-        return i < steps / 2 || steps == 1 ? start + rounded(step * static_cast<double>(i))
-                                           : end - rounded(step * static_cast<double>(steps - 1 - i));
-      });
-    }
-    fill<T>(k.out(), a.first, [=](int64_t i) {
-      return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
-                                         : end - step * static_cast<double>(steps - 1 - i);
-    });
+      else
+        return value;
+    };
+    auto line = line_of<T, W>(a, round);
+    fill<T>(k.out(), a.first, [=](int64_t i) { return line.at(i, round); });
   });
 }
 

@@ -8,6 +8,7 @@
 #include "device/cpu/cast.h"
 #include "device/cpu/parallel.h"
 #include "ops/indexing/gather.h"
+#include "ops/indexing/gather_formula.h"
 
 namespace tw::ops {
 
@@ -158,8 +159,7 @@ void divide_by_counts(const Lines& lines, stored_t<T>* out, const ScatterAttrs& 
   for (int64_t count : counts) {
     if (count > 1) {
       if constexpr (std::is_integral_v<T>) {
-        int64_t value = out[offset];
-        out[offset] = store<T>(value / count - (value % count < 0));
+        out[offset] = store<T>(mean_of_integers(out[offset], count));
       } else {
         out[offset] = store<T>(load<T>(out[offset]) / static_cast<compute_t<T>>(static_cast<double>(count)));
       }
@@ -199,8 +199,8 @@ void reduce_into(const Lines& lines, const ScatterAttrs& a, const char* op) {
   if constexpr (!is_complex_type<T>) {
     bool max = a.reduce == "amax";
     start(max ? lowest<T>() : highest<T>());
-    if (max) return reduce([](C x, C y) { return y != y || y > x ? y : x; });
-    return reduce([](C x, C y) { return y != y || y < x ? y : x; });
+    if (max) return reduce([](C x, C y) { return larger_of(x, y); });
+    return reduce([](C x, C y) { return smaller_of(x, y); });
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "device/cpu/dense.h"
 #include "device/cpu/parallel.h"
+#include "ops/ordering/unique_formula.h"
 
 namespace tw::ops {
 
@@ -108,25 +109,11 @@ void histc_kernel(KernelContext& k) {
            "] must be finite");
   std::vector<int64_t> counts(a.bins, 0);
   for (int64_t i = 0; i < n; i++) {
-    if (!(x[i] >= low && x[i] <= high)) continue;
-    auto bin = static_cast<int64_t>((x[i] - low) * static_cast<double>(a.bins) / (high - low));
-    counts[std::min(bin, a.bins - 1)]++;
+    int64_t bin = bin_of(x[i], low, high, a.bins);
+    if (bin >= 0) counts[bin]++;
   }
   Dims sizes{a.bins}, strides{1};
   copy_cast(k.out(), {counts.data(), &sizes, &strides, DType::kInt64});
-}
-
-// The first place whose element is not below `value` (right: that is above it). NaN goes last.
-template <class T>
-int64_t place_of(const stored_t<T>* row, const int64_t* sorter, int64_t n, compute_t<T> value, bool right) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    auto x = load<T>(row[sorter ? sorter[middle] : middle]);
-    bool further = right ? !(x > value) : !(x >= value);
-    (further ? low : high) = further ? middle + 1 : middle;
-  }
-  return low;
 }
 
 void searchsorted_kernel(KernelContext& k) {
@@ -143,7 +130,8 @@ void searchsorted_kernel(KernelContext& k) {
       for (int64_t i = first; i < last; i++) {
         int64_t at = i / per_row * n;
         const int64_t* order = sorter.data() ? sorter.data() + at : nullptr;
-        int64_t place = place_of<T>(sequence.data() + at, order, n, load<T>(values[i]), a.right);
+        auto element = [&](int64_t j) { return load<T>(sequence[at + (order ? order[j] : j)]); };
+        int64_t place = place_among(element, n, load<T>(values[i]), a.right);
         if (a.out_int32)
           k.out().as<int32_t>()[i] = static_cast<int32_t>(place);
         else

@@ -1,7 +1,6 @@
 // Floor: the condition's bytes over the bandwidth.
-#include "base/error.h"
 #include "device/cpu/reduce.h"
-#include "ops/reduction/reduction.h"
+#include "ops/reduction/assert_none.h"
 
 namespace tw::ops {
 
@@ -19,27 +18,21 @@ bool any_holds(const Operand& condition) {
   return found;
 }
 
-// Indices of the first element that holds, in row-major order; there is one.
-Dims first_holding(const Operand& condition) {
-  Dims at(condition.rank(), 0);
-  while (true) {
-    int64_t offset = 0;
-    for (int64_t d = 0; d < condition.rank(); d++) offset += at[d] * condition.stride(d);
-    if (condition.as<bool>()[offset]) return at;
-    int64_t d = condition.rank() - 1;
-    while (++at[d] == condition.size(d)) at[d--] = 0;
+// The position of the first element that holds, in row-major order; there is one.
+int64_t first_holding(const Operand& condition) {
+  Dims strides = contiguous_strides(*condition.sizes);
+  for (int64_t position = 0;; position++) {
+    int64_t offset = 0, rest = position;
+    for (int64_t d = 0; d < condition.rank(); d++) {
+      offset += rest / strides[d] * condition.stride(d);
+      rest %= strides[d];
+    }
+    if (condition.as<bool>()[offset]) return position;
   }
 }
 
-ErrorKind kind_of(const std::string& error) {
-  if (error == "ValueError") return ErrorKind::kValue;
-  return error == "IndexError" ? ErrorKind::kIndex : ErrorKind::kRuntime;
-}
-
 void assert_none_kernel(KernelContext& k) {
-  if (!any_holds(k.in(0))) return;
-  const auto& a = k.attrs<AssertAttrs>();
-  throw_error(kind_of(a.error), cat(a.message, " (not so at ", first_holding(k.in(0)), ")"));
+  if (any_holds(k.in(0))) raise_assertion(k.attrs<AssertAttrs>(), *k.in(0).sizes, first_holding(k.in(0)));
 }
 
 }  // namespace

@@ -1,37 +1,29 @@
 // A row is one dependent chain, so rows run beside each other on threads, not lanes. Reads and writes each
-// element once. Floats add up and multiply in double: a chain, unlike a tree, gathers the rounding of every
-// step.
+// element once.
 #include "ops/reduction/scan.h"
 
 #include <cmath>
 #include <complex>
 #include <type_traits>
 
-#include "device/cpu/math.h"
 #include "device/cpu/reduce.h"
 #include "device/cpu/rows.h"
 #include "ops/complex_logarithm_cpu.h"
 #include "ops/reduction/reduction.h"
+#include "ops/reduction/scan_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
-namespace {
-
-int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
-
-template <class T>
-struct Chain {
-  using type = std::conditional_t<std::is_floating_point_v<compute_t<T>>, double, sum_t<T>>;
-};
 template <>
 struct Chain<std::complex<float>> {
   using type = std::complex<double>;
 };
-// What a chain of T is carried in.
-template <class T>
-using chain_t = typename Chain<T>::type;
+
+namespace {
+
+int64_t row_length(const Operand& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
 
 // out[i] = step(out[i - 1], in[i]), from the end when `from_end`. In is Out or, where small integers sum,
 // narrower.
@@ -76,13 +68,7 @@ void cumprod_kernel(KernelContext& k) {
 template <class T>
 void scan_real_logsums(KernelContext& k, int64_t dim) {
   using C = compute_t<T>;
-  constexpr C kInf = math::detail::kInf<C>;
-  scan<T, T>(k, dim, false, -kInf, [](C a, C b) {
-    if (a != a || b != b) return a + b;
-    C high = a > b ? a : b, low = a > b ? b : a;
-    if (high == kInf || high == -kInf) return high;
-    return high + std::log1p(std::exp(low - high));
-  });
+  scan<T, T>(k, dim, false, -std::numeric_limits<C>::infinity(), [](C a, C b) { return log_of_sum(a, b); });
 }
 
 void logcumsumexp_kernel(KernelContext& k) {
@@ -110,8 +96,7 @@ void cumulative_extremum_kernel(KernelContext& k) {
       int64_t at = 0;
       for (int64_t i = 0; i < n; i++) {
         compute_t<T> x = load<T>(in[i]);
-        if ((kLargest ? x >= best : x <= best) || x != x)
-          best = x, at = i;  // the last of equals; NaN for good
+        if (takes_over<kLargest>(x, best)) best = x, at = i;
         values[i] = store<T>(best);
         indices[i] = at;
       }
