@@ -107,3 +107,12 @@ def test_an_op_without_a_kernel_says_so():
         tw.linalg.eigh(tw.ones(2, 2, device="cuda"))
     with pytest.raises(NotImplementedError, match="true_divide: dtype complex64 is not supported"):
         tw.ones(2, dtype=tw.complex64, device="cuda") / 2
+
+
+def test_composites_make_new_tensors_beside_their_input():
+    x = tw.tensor([1.0, 2.0], device="cuda")
+    assert tw.diag_embed(x).tolist() == [[1, 0], [0, 2]] and tw.diag_embed(x).device == CUDA
+    assert tw.zeros(2).device == tw.device("cpu")
+    bags = tw.nn.functional.embedding_bag(tw.tensor([0, 1, 1], device="cuda"), tw.tensor([[1.0], [4.0]], device="cuda"),
+                                          tw.tensor([0, 2], device="cuda"), mode="sum")  # fmt: skip
+    assert bags.tolist() == [[5], [4]] and bags.device == CUDA

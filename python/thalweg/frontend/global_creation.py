@@ -1,6 +1,7 @@
 """Global tensors from nothing: the parts are made where they lie, with the numbers that one device would have."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import thalweg.sbp as sbp_module
 from thalweg._core import _native
@@ -71,8 +72,10 @@ def like(input: Tensor) -> creating:
     return creating(_native.Layout(layout.placement, keys))
 
 
-def beside(input: Tensor) -> creating:
-    """What ops make from nothing is broadcast on the placement of `input` within the context; local for a local one."""
+def beside(input: Tensor) -> AbstractContextManager:
+    """What ops make from nothing lies where `input` does: on its device, or broadcast on its placement."""
+    if input.is_cuda:
+        return _native.Placed(f"cuda:{input.get_device()}")
     if not _native.is_global(input):
         return creating(None)
     where = _native.layout_of(input, "beside").placement
