@@ -38,4 +38,13 @@ void dispatch_device_complex(DType dtype, Body&& body) {
     body.template operator()<Complex<double>>();
 }
 
+// body<T>() with the device's type of any dtype.
+template <class Body>
+void dispatch_elements(DType dtype, const char* op, Body&& body) {
+  if (is_complex(dtype))
+    dispatch_device_complex(dtype, body);
+  else
+    dispatch_real_bool(dtype, op, body);
+}
+
 }  // namespace tw::cuda

@@ -1,14 +1,17 @@
-// embedding_lookup and embedding_backward. Forward reads the rows that are looked up and writes them.
-// Backward first zeroes the gradient, then adds each row with atomic sums, in float for the half types: the
-// order of sums is not fixed. Floor: the rows once, the result once. Indices that are no row are an error,
-// for which forward waits for the device.
+// embedding_lookup, embedding_backward, embedding_renorm. Forward reads the rows that are looked up and
+// writes them. Backward zeroes the gradient, sorts the indices and adds the rows of each in their order
+// (common/fold_places.h), in float for the half types. renorm sorts them too, and a warp scales a row. Floor:
+// the rows once, the result once, over the bandwidth. Indices that are no row are an error, for which forward
+// and renorm wait for the device.
 #include "ops/indexing/embedding.h"
 
-#include "cuda/common/atomic.h"
+#include <bit>
+#include <cmath>
+
 #include "cuda/common/dense.h"
-#include "cuda/common/element.h"
 #include "cuda/common/flag.h"
-#include "cuda/common/vector.h"
+#include "cuda/common/fold_places.h"
+#include "cuda/common/row_values.h"
 
 namespace tw::cuda {
 
@@ -24,7 +27,7 @@ struct Table {
   int64_t count, width;  // indices, elements of a row
   int64_t rows, first_row, whole_rows;
   const int64_t* indices;
-  int* wrong;
+  unsigned long long* wrong;
 };
 
 // A thread moves a pack of a row; rows of other parts give zeros.
@@ -33,7 +36,7 @@ __global__ void __launch_bounds__(kThreads) lookup_rows(Table t, const T* weight
   int64_t packs = t.width / kPack, task = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (task >= t.count * packs) return;
   int64_t index = t.indices[task / packs], column = task % packs * kPack;
-  if (index < 0 || index >= t.whole_rows) raise_flag(t.wrong);
+  if (index < 0 || index >= t.whole_rows) note_wrong(t.wrong, task / packs);
   index -= t.first_row;
   Pack<T, kPack> pack{};
   if (index >= 0 && index < t.rows) pack = load_pack<kPack>(weight + index * pitch + column);
@@ -47,13 +50,21 @@ Table table_of(const Operand& indices, const int64_t* values, int64_t rows, int6
 
 unsigned blocks_for(int64_t tasks) { return static_cast<unsigned>((tasks + kThreads - 1) / kThreads); }
 
+// Throws kIndex for an index that is no row of the whole table.
+void check_indices(const Table& t, const FirstWrong& wrong) {
+  int64_t position = wrong.position();
+  if (position >= 0)
+    TW_FAIL(kIndex, "embedding: index ", read_one(t.indices + position), " is out of bounds for a table of ",
+            t.whole_rows, " rows");
+}
+
 void lookup_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::EmbeddingAttrs>();
   const Operand& weight = k.in(0);
   if (k.out().count() == 0) return;
   Dense<int64_t> indices(k.in(1), k.op);
   Table t = table_of(k.in(1), indices.data(), weight.size(0), weight.size(1), a.first_row, a.whole_rows);
-  DeviceFlag wrong;
+  FirstWrong wrong;
   t.wrong = wrong.data();
   TW_CHECK(weight.stride(1) == 1 || t.width == 1, kNotImplemented, k.op,
            ": a table whose rows have gaps is not supported on CUDA; make it contiguous() first");
@@ -64,32 +75,48 @@ void lookup_kernel(KernelContext& k) {
            {blocks_for(t.count * t.width / (packed ? kPack : 1)), kThreads}, t, weight.as<const T>(),
            weight.stride(0), k.out().as<T>());
   });
-  TW_CHECK(!wrong.raised(), kIndex, "embedding: an index is out of bounds for a table of ", t.whole_rows,
-           " rows");
+  check_indices(t, wrong);
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    add_rows(Table t, const stored_t<T>* grad, const int64_t* counts, int64_t padding, compute_t<T>* sums) {
-  using C = compute_t<T>;
-  int64_t task = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (task >= t.count * t.width) return;
-  int64_t row = t.indices[task / t.width] - t.first_row;
-  if (row == padding || row < 0 || row >= t.rows) return;
-  C value = load<T>(grad[task]);
-  if (counts) value /= static_cast<C>(counts[row]);
-  atomic_add(&sums[row * t.width + task % t.width], value);
-}
-
-__global__ void __launch_bounds__(kThreads) count_rows(Table t, int64_t* counts) {
+// The row of each index as a key to sort by, `rows` where no row of this part gets a gradient.
+__global__ void __launch_bounds__(kThreads) row_keys_kernel(Table t, int64_t padding, uint32_t* keys) {
   int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= t.count) return;
   int64_t row = t.indices[i] - t.first_row;
-  if (row >= 0 && row < t.rows) atomic_add(&counts[row], int64_t{1});
+  keys[i] = static_cast<uint32_t>(row < 0 || row >= t.rows || row == padding ? t.rows : row);
 }
 
-void clear(void* data, size_t size_bytes, const char* op) {
-  if (size_bytes) check(cudaMemsetAsync(data, 0, size_bytes, current_stream()), op);
+// Each row of the sums is divided by how often it was read.
+template <class C>
+__global__ void __launch_bounds__(kThreads) divide_rows_kernel(PlaceLists<uint32_t> lists, C* sums) {
+  int64_t task = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (task >= lists.count * lists.columns) return;
+  int64_t s = task / lists.columns, column = task % lists.columns;
+  uint32_t row = lists.keys[s];
+  if (row >= lists.limit || (s > 0 && lists.keys[s - 1] == row)) return;
+  int64_t end = count_below(lists.keys, s, lists.count, row + 1);
+  sums[row * lists.columns + column] /= static_cast<C>(end - s);
+}
+
+template <class T, class C>
+struct RowMap {
+  C* sums;
+  const T* grad;
+  int64_t width;
+  TW_DEVICE char* to(int64_t, uint32_t row, uint32_t, int64_t column) const {
+    return reinterpret_cast<char*>(sums + row * width + column);
+  }
+  TW_DEVICE const char* from(int64_t, uint32_t place, int64_t column) const {
+    return reinterpret_cast<const char*>(grad + place * width + column);
+  }
+};
+
+// The rows that are read, sorted.
+SortedRows<uint32_t> sort_rows(const Table& t, int64_t padding, const char* op) {
+  SortedRows<uint32_t> sorted(1, t.count, op);
+  launch(op, row_keys_kernel, {blocks_for(t.count), kThreads}, t, padding, sorted.keys());
+  sorted.sort(std::bit_width(static_cast<uint64_t>(t.rows)));
+  return sorted;
 }
 
 template <class T>
@@ -102,17 +129,17 @@ void backward(KernelContext& k) {
   Table t = table_of(k.in(1), indices.data(), a.num_weights, out.size(1), a.first_row, a.whole_rows);
   constexpr bool kDirect = std::is_same_v<C, T>;
   size_t count = static_cast<size_t>(out.count());
-  DeviceScratch wide(kDirect ? 0 : count * sizeof(C)),
-      counts(a.scale_grad_by_freq ? t.rows * sizeof(int64_t) : 0);
+  DeviceScratch wide(kDirect ? 0 : count * sizeof(C));
   C* sums = kDirect ? out.as<C>() : wide.as<C>();
-  clear(sums, count * sizeof(C), k.op);
-  if (a.scale_grad_by_freq) {
-    clear(counts.as<void>(), t.rows * sizeof(int64_t), k.op);
-    launch(k.op, count_rows, {blocks_for(t.count), kThreads}, t, counts.as<int64_t>());
+  if (count) check(cudaMemsetAsync(sums, 0, count * sizeof(C), current_stream()), k.op);
+  if (t.count) {
+    SortedRows<uint32_t> sorted = sort_rows(t, a.padding_idx, k.op);
+    auto lists = place_lists(sorted, static_cast<uint32_t>(t.rows));
+    lists.columns = t.width;
+    fold_places<C, T>(k.op, lists, RowMap<T, C>{sums, grad.data(), t.width}, Fold::kSum);
+    if (a.scale_grad_by_freq)
+      launch(k.op, divide_rows_kernel<C>, {blocks_for(t.count * t.width), kThreads}, lists, sums);
   }
-  launch(k.op, add_rows<T>, {blocks_for(t.count * t.width), kThreads}, t,
-         reinterpret_cast<const stored_t<T>*>(grad.data()),
-         a.scale_grad_by_freq ? counts.as<const int64_t>() : nullptr, a.padding_idx, sums);
   if constexpr (!kDirect) copy_cast(out, {sums, out.sizes, out.strides, dtype_of<C>}, k.op);
 }
 
@@ -120,11 +147,64 @@ void backward_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() { backward<T>(k); });
 }
 
+// A warp a sorted index: the first of each row scales it to the norm allowed.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    renorm_kernel(PlaceLists<uint32_t> lists, stored_t<T>* table, int64_t pitch, int64_t step, int64_t width,
+                  double power, double most) {
+  int64_t s = static_cast<int64_t>(blockIdx.x) * (kThreads / kLanes) + warp_index();
+  bool first = s < lists.count && (s == 0 || lists.keys[s - 1] != lists.keys[s]);
+  if (!first) return;
+  stored_t<T>* row = table + lists.keys[s] * pitch;
+  double norm = 0;
+  for (int64_t c = lane_index(); c < width; c += kLanes) {
+    double x = std::fabs(static_cast<double>(load<T>(row[c * step])));
+    if (std::isinf(power))
+      norm = x > norm ? x : norm;
+    else
+      norm += power == 2 ? x * x : power == 1 ? x : std::pow(x, power);
+  }
+  if (std::isinf(power))
+    norm = warp_reduce(norm, Larger());
+  else
+    norm = warp_reduce(norm, Plus());
+  if (!std::isinf(power)) norm = power == 2 ? std::sqrt(norm) : power == 1 ? norm : std::pow(norm, 1 / power);
+  if (norm <= most) return;
+  auto factor = static_cast<compute_t<T>>(most / (norm + 1e-7));
+  for (int64_t c = lane_index(); c < width; c += kLanes)
+    row[c * step] = store<T>(load<T>(row[c * step]) * factor);
+}
+
+__global__ void __launch_bounds__(kThreads) check_rows_kernel(Table t) {
+  int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < t.count && (t.indices[i] < 0 || t.indices[i] >= t.whole_rows)) note_wrong(t.wrong, i);
+}
+
+void renorm(KernelContext& k) {
+  const auto& a = k.attrs<ops::RenormAttrs>();
+  const Operand& out = k.out();
+  Dense<int64_t> indices(k.in(1), k.op);
+  Table t = table_of(k.in(1), indices.data(), out.size(0), out.size(1), 0, -1);
+  FirstWrong wrong;
+  t.wrong = wrong.data();
+  launch(k.op, check_rows_kernel, {blocks_for(t.count), kThreads}, t);
+  check_indices(t, wrong);
+  if (out.data != k.in(0).data) copy_cast(out, k.in(0), k.op);
+  if (t.count == 0) return;
+  SortedRows<uint32_t> sorted = sort_rows(t, -1, k.op);
+  dispatch_float(out.dtype, k.op, [&]<class T>() {
+    launch(k.op, renorm_kernel<T>, {blocks_for(t.count * kLanes), kThreads},
+           place_lists(sorted, static_cast<uint32_t>(t.rows)), out.as<stored_t<T>>(), out.stride(0),
+           out.stride(1), t.width, a.norm_type, a.max_norm);
+  });
+}
+
 }  // namespace
 
 void kernels_embedding(device::KernelTable& table) {
   table.add("embedding_lookup", lookup_kernel);
   table.add("embedding_backward", backward_kernel);
+  table.add("embedding_renorm", renorm);
 }
 
 }  // namespace tw::cuda

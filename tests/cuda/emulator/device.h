@@ -107,6 +107,24 @@ T atomicAdd(T* at, T value) {
   return tw::cuda::emulator::add_atomically(at, value);
 }
 
+template <class T>
+TW_UNCHECKED T atomicMin(T* at, T value) {
+  tw::cuda::emulator::check_atomic(at, sizeof(T));
+  T before = *at;
+  if (value < before) *at = value;
+  return before;
+}
+template <class T>
+TW_UNCHECKED T atomicMax(T* at, T value) {
+  tw::cuda::emulator::check_atomic(at, sizeof(T));
+  T before = *at;
+  if (value > before) *at = value;
+  return before;
+}
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 inline void sincospi(double x, double* sine, double* cosine) {
   *sine = std::sin(x * 3.141592653589793);

@@ -1,0 +1,173 @@
+// Writing where places may repeat, in one order: the places are sorted (sorted_rows.h), so that equal ones
+// are neighbours, and each run of them is folded in the order in which they stood. Results are the same in
+// every run, and of writes the last stays, as on the CPU.
+//
+// A thread has kPiece sorted places of a line, and a column. Runs that begin in its piece it folds into their
+// destination; the part of a run that began earlier it leaves aside, and a second launch adds these parts to
+// where the run began. Bytes: sources once, destinations read and written once, keys and places. Floor: these
+// over the bandwidth; sources are read in the order of their places, at random where columns are few.
+//
+// A map says where things lie: char* to(line, key, place, column), const char* from(line, place, column).
+#pragma once
+
+#include "cuda/common/complex.h"
+#include "cuda/common/element.h"
+#include "cuda/common/launch.h"
+#include "cuda/common/sorted_rows.h"
+#include "cuda/common/walk.h"
+#include "ops/indexing/gather_formula.h"
+
+namespace tw::cuda {
+
+inline constexpr int kFoldThreads = block_threads(256);
+inline constexpr int kPiece = 16;
+
+enum class Fold { kSum, kProduct, kLargest, kSmallest };
+
+// Sorted places: of each line, or one list for all.
+template <class K>
+struct PlaceLists {
+  const K* keys;
+  const uint32_t* places;
+  int64_t lines, count, columns;
+  int64_t step;  // between lines: count, or 0
+  K limit;       // keys from here on name nothing
+
+  int64_t pieces() const { return (count + kPiece - 1) / kPiece; }
+};
+
+template <class C>
+TW_DEVICE C folded(Fold fold, C a, C b) {
+  if (fold == Fold::kSum) return static_cast<C>(a + b);
+  if (fold == Fold::kProduct) return static_cast<C>(a * b);
+  if constexpr (requires { a < b; }) {
+    return fold == Fold::kLargest ? ops::larger_of(a, b) : ops::smaller_of(a, b);
+  }
+  return a;
+}
+
+// Which column, piece (or place) and line a thread works on, if any.
+struct FoldTasks {
+  int64_t count;
+  Divisor columns, pieces;
+
+  FoldTasks(int64_t lines, int64_t pieces, int64_t columns, const char* op)
+      : count(lines * pieces * columns) {
+    TW_CHECK(count < kMostSteps, kNotImplemented, op, ": writing ", count,
+             " elements at indices is not supported on CUDA, 2^31 - 1 are the most");
+    if (count == 0) return;
+    this->columns = Divisor(static_cast<uint32_t>(columns));
+    this->pieces = Divisor(static_cast<uint32_t>(pieces));
+  }
+  Grid grid() const {
+    return {static_cast<unsigned>((count + kFoldThreads - 1) / kFoldThreads), kFoldThreads};
+  }
+};
+
+struct FoldTask {
+  int64_t number, line, piece, column;
+  TW_DEVICE explicit FoldTask(const FoldTasks& tasks)
+      : number(static_cast<int64_t>(blockIdx.x) * kFoldThreads + threadIdx.x) {
+    auto task = static_cast<uint32_t>(number);
+    uint32_t row = tasks.columns.quotient(task);
+    line = tasks.pieces.quotient(row);
+    piece = row - line * tasks.pieces.divisor;
+    column = task - row * tasks.columns.divisor;
+  }
+};
+
+template <class Out, class In, class K, class Map>
+__global__ void __launch_bounds__(kFoldThreads)
+    fold_pieces_kernel(PlaceLists<K> lists, Map map, Fold fold, bool fresh, compute_t<Out>* parts,
+                       FoldTasks tasks) {
+  using C = compute_t<Out>;
+  FoldTask at(tasks);
+  if (at.number >= tasks.count) return;
+  const K* keys = lists.keys + at.line * lists.step;
+  const uint32_t* places = lists.places + at.line * lists.step;
+  int64_t s = at.piece * kPiece, end = s + kPiece < lists.count ? s + kPiece : lists.count;
+  bool began_earlier = s > 0 && keys[s - 1] == keys[s];
+  auto value = [&](int64_t i) {
+    const char* from = map.from(at.line, places[i], at.column);
+    return static_cast<C>(load<In>(*reinterpret_cast<const stored_t<In>*>(from)));
+  };
+  while (s < end) {
+    K key = keys[s];
+    if (key >= lists.limit) return;
+    uint32_t place = places[s];
+    C total = value(s);
+    for (s++; s < end && keys[s] == key; s++) total = folded(fold, total, value(s));
+    if (began_earlier) {
+      parts[at.number] = total;
+      began_earlier = false;
+      continue;
+    }
+    auto* to = reinterpret_cast<stored_t<Out>*>(map.to(at.line, key, place, at.column));
+    *to = store<Out>(fresh ? total : folded(fold, static_cast<C>(load<Out>(*to)), total));
+  }
+}
+
+// Of each run that goes beyond the piece it began in: the parts of the pieces that follow.
+template <class Out, class K, class Map>
+__global__ void __launch_bounds__(kFoldThreads)
+    fold_parts_kernel(PlaceLists<K> lists, Map map, Fold fold, const compute_t<Out>* parts, FoldTasks tasks) {
+  using C = compute_t<Out>;
+  FoldTask at(tasks);
+  if (at.number >= tasks.count) return;
+  const K* keys = lists.keys + at.line * lists.step;
+  int64_t first = at.piece * kPiece, next = first + kPiece;
+  if (next >= lists.count || keys[next] != keys[next - 1]) return;
+  K key = keys[next];
+  if (key >= lists.limit || (first > 0 && keys[first - 1] == key)) return;  // it began before
+  int64_t part = at.number + lists.columns;
+  C total = parts[part];
+  uint32_t place = lists.places[at.line * lists.step + next - 1];
+  for (next += kPiece; next < lists.count && keys[next] == key; next += kPiece)
+    total = folded(fold, total, parts[part += lists.columns]);
+  auto* to = reinterpret_cast<stored_t<Out>*>(map.to(at.line, key, place, at.column));
+  *to = store<Out>(folded(fold, static_cast<C>(load<Out>(*to)), total));
+}
+
+// The last of each run writes; without keys no place repeats, and without places each stands at its own.
+template <class Unit, class K, class Map>
+__global__ void __launch_bounds__(kFoldThreads)
+    write_last_kernel(PlaceLists<K> lists, Map map, FoldTasks tasks) {
+  FoldTask at(tasks);
+  if (at.number >= tasks.count) return;
+  int64_t line = at.line, s = at.piece, column = at.column;
+  K key = 0;
+  auto place = static_cast<uint32_t>(s);
+  if (lists.keys) {
+    const K* keys = lists.keys + line * lists.step;
+    key = keys[s];
+    if (key >= lists.limit || (s + 1 < lists.count && keys[s + 1] == key)) return;
+    place = lists.places[line * lists.step + s];
+  }
+  *reinterpret_cast<Unit*>(map.to(line, key, place, column)) =
+      *reinterpret_cast<const Unit*>(map.from(line, place, column));
+}
+
+// destination = fold(destination, sources); `fresh`: of the sources alone.
+template <class Out, class In, class K, class Map>
+void fold_places(const char* op, const PlaceLists<K>& lists, const Map& map, Fold fold, bool fresh = false) {
+  FoldTasks tasks(lists.lines, lists.pieces(), lists.columns, op);
+  if (tasks.count == 0) return;
+  DeviceScratch parts(static_cast<size_t>(tasks.count) * sizeof(compute_t<Out>));
+  auto* memory = parts.as<compute_t<Out>>();
+  launch(op, fold_pieces_kernel<Out, In, K, Map>, tasks.grid(), lists, map, fold, fresh, memory, tasks);
+  if (lists.count > kPiece)
+    launch(op, fold_parts_kernel<Out, K, Map>, tasks.grid(), lists, map, fold, memory, tasks);
+}
+
+template <class Unit, class K, class Map>
+void write_last(const char* op, const PlaceLists<K>& lists, const Map& map) {
+  FoldTasks tasks(lists.lines, lists.count, lists.columns, op);
+  launch(op, write_last_kernel<Unit, K, Map>, tasks.grid(), lists, map, tasks);
+}
+
+template <class K>
+PlaceLists<K> place_lists(const SortedRows<K>& sorted, K limit) {
+  return {sorted.keys(), sorted.places(), sorted.rows(), sorted.length(), 1, sorted.length(), limit};
+}
+
+}  // namespace tw::cuda
