@@ -48,13 +48,6 @@ void take_inputs(const ir::OpDef& def, int64_t number, std::span<const ir::Value
   tuple->starts.push_back(static_cast<int>(tuple->inputs.size()));
 }
 
-void check_outside_regions(const Tracer& tracer, const char* op) {
-  TW_CHECK(
-      !tracer.in_region(), kNotImplemented, op,
-      ": a branch or a loop body of a traced function does not see the parts of a global tensor; go from "
-      "one to the other before or after it, or do the control flow outside of the traced function");
-}
-
 }  // namespace
 
 sbp::LayoutRef layout_in_trace(const ir::OpDef& def, std::span<const ir::Value> inputs,
@@ -105,7 +98,6 @@ Tensor box_in_trace(Tracer& tracer, const Tensor& tensor, const sbp::LayoutRef& 
 }
 
 std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor) {
-  check_outside_regions(tracer, "to_local");
   TW_CHECK(tensor->global->decided, kRuntime,
            "to_local: in a traced function the sbp of a computed tensor is chosen when the program is made; "
            "to_global(sbp=...) says how it is to lie, and gives a tensor that has parts");
@@ -129,7 +121,6 @@ std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor) {
 
 Tensor join_parts_in_trace(Tracer& tracer, const std::vector<Tensor>& parts, const Dims& sizes,
                            const sbp::LayoutRef& to) {
-  check_outside_regions(tracer, "to_global");
   check_layout(*to, sizes, "to_global");
   if (!globals_exist()) g_globals_exist = true;
   static const ir::OpDef& join_parts = ir::registry().get("join_parts");

@@ -13,7 +13,6 @@ namespace tw::eager {
 sbp::LayoutRef layout_in_trace(const ir::OpDef& def, std::span<const ir::Value> inputs,
                                std::span<const int> starts);
 // Parts of a traced global tensor whose layout is decided, one for each device of this process, and back.
-// Throw kNotImplemented in a region.
 std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor);
 Tensor join_parts_in_trace(Tracer& tracer, const std::vector<Tensor>& parts, const Dims& sizes,
                            const sbp::LayoutRef& to);

@@ -39,6 +39,15 @@ def through_parts(x, w):
 def in_parts(x, w):
     return sum((part.exp().sum() for part in parts_of(x)), start=tw.zeros(()))
 
+def parts_in_regions(x, w):
+    def body(h, n):
+        laid = h.to_global(x.placement, x.sbp)
+        return tw.local_to_global([part * 0.5 + part.sin() for part in parts_of(laid)], x.placement, x.sbp), n + 1
+
+    def one(): return tw.while_loop(lambda h, n: n < 3, body, (x, 0), max_iterations=3)[0]
+    def other(): return tw.local_to_global([part * 3 for part in parts_of(x)], x.placement, x.sbp)
+    return (tw.cond(x.sum() > 0, one, other) @ w).sum()
+
 def grads_of(f, sign, **lies):
     x, w = tw.tensor(values((5, 4)) * sign, **lies), tw.tensor(values((4, 4), 1), **lies)
     x.requires_grad_(), w.requires_grad_()
@@ -62,7 +71,7 @@ for where, how in [(line, [S(0)]), (line, [S(1)]), (square, [S(0), S(1)])]:
                 found = grads_of(compiled, sign, placement=where, sbp=how)
             for one, wanted in zip(found, grads_of(learns(f), sign)):
                 np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
-        for f in (through_parts, in_parts):
+        for f in (through_parts, in_parts, parts_in_regions):
             found = grads_of(tw.jit(learns(f)), sign, placement=where, sbp=how)
             for one, wanted in zip(found, grads_of(learns(f), sign, placement=where, sbp=how)):
                 np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)

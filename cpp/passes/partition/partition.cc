@@ -9,6 +9,7 @@
 #include "ir/layouts.h"
 #include "ops/boxing/boxing_part.h"
 #include "ops/boxing/local_parts.h"
+#include "ops/creation/full.h"
 #include "passes/partition/gather_steps.h"
 
 namespace tw::passes {
@@ -45,6 +46,7 @@ class Cutter {
 
   // Of a region. What decides whether a loop goes on is one value for all.
   std::unique_ptr<ir::Graph> run_region(bool goes_on) {
+    in_region_ = true;
     begin();
     nodes();
     for (size_t i = 0; i < whole_.outputs.size(); i++) {
@@ -188,10 +190,21 @@ class Cutter {
   void take_part(const ir::Node& node) {
     const auto& a = *static_cast<const ops::TakePartAttrs*>(node.attrs.get());
     const auto at = std::ranges::find(result_.ranks, a.rank);
-    if (at == result_.ranks.end()) return;
-    const ir::Value part =
-        of(ir::graph_value(node.inputs[0]), static_cast<size_t>(at - result_.ranks.begin()));
-    define(*node.outputs[0], 0, part);
+    const ir::GraphValue& taken = *node.outputs[0];
+    if (at != result_.ranks.end())
+      define(taken, 0, of(ir::graph_value(node.inputs[0]), static_cast<size_t>(at - result_.ranks.begin())));
+    else if (in_region_)
+      define(taken, 0, unknown(taken.sizes, taken.dtype));
+  }
+
+  // In place of the part of another process, in a region, which has all the inputs and outputs that its node
+  // says: zeros, which nobody computes with.
+  ir::Value unknown(const Dims& sizes, DType dtype) {
+    static const ir::OpDef& full = ir::registry().get("full");
+    const ops::FullAttrs attrs{IntList(sizes.begin(), sizes.end()), Scalar(int64_t{0}), dtype};
+    ir::Node& node = part().append(full, {}, {}, &attrs);
+    places_.push_back({0, false});
+    return node.outputs[0];
   }
 
   // Of other processes the parts are not known, nor what they are made of: an input stands for each.
@@ -202,6 +215,7 @@ class Cutter {
       const auto at = std::ranges::find(a.ranks, result_.ranks[r]);
       ir::Value part;
       if (at != a.ranks.end()) part = any_part(node.inputs[static_cast<size_t>(at - a.ranks.begin())]);
+      if (!part && in_region_) part = unknown(box_of(whole, r).sizes, whole.dtype);
       if (!part) {
         ir::GraphRef unknown = ir::make_graph_value(whole.dtype, box_of(whole, r).sizes);
         this->part().inputs.push_back({cat("part@", result_.ranks[r]), unknown});
@@ -327,6 +341,7 @@ class Cutter {
   std::vector<NodePlace> places_;               // of the nodes of the part
   const BoxingOrder& order_;
   ir::LocalNodes locals_;
+  bool in_region_ = false;
   ProcessGraph result_;
 };
 

@@ -194,6 +194,42 @@ def test_a_step_that_an_optimizer_takes_or_not():
     np.testing.assert_allclose(weights(tw.jit, True), weights(lambda f: f, False), rtol=1e-5)
 
 
+# ---- parts
+
+
+def parts_in_a_branch(x):
+    def halves():
+        return tw.local_to_global([part * 2 + part.sum() for part in x.to_local()], x.placement, x.sbp)
+
+    return tw.cond(x.sum() > 0, halves, lambda: x * 3)
+
+
+def parts_in_a_loop(x):
+    def body(h, n):
+        laid = h.to_global(sbp=S(0))
+        return tw.local_to_global([part.cumsum(0) for part in laid.to_local()], x.placement, S(0)) * 0.5, n + 1
+
+    return tw.while_loop(lambda h, n: n < 3, body, (x, 0), max_iterations=4)[0]
+
+
+def parts_carried(x):
+    def body(h, total):
+        return h * 0.5, total + sum(part.square().sum() for part in h.to_global(sbp=S(0)).to_local())
+
+    return tw.scan(lambda carried, _: (body(*carried), None), (x, tw.zeros(())), tw.arange(3.0))[0][1]
+
+
+@pytest.mark.parametrize("f", [parts_in_a_branch, parts_in_a_loop, parts_carried])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_regions_work_on_parts(f, sign):
+    found, wanted = ((values((5, 3)) * sign).to_global(PAIR, S(0)).requires_grad_() for _ in range(2))
+    result, expected = tw.jit(f)(found), f(wanted)
+    same(result, expected)
+    result.sum().backward()
+    expected.sum().backward()
+    same(found.grad, wanted.grad)
+
+
 # ---- errors
 
 

@@ -117,11 +117,6 @@ def test_what_was_written_in_place_is_in_the_parts():
         (lambda x: x.to_local()[0].add_(1), RuntimeError, "read-only; clone"),
         (lambda x: tw.local_to_global([tw.ones(1), tw.ones(2)], PAIR, S(0)), tw.PlacementError, "must have shape"),
         (
-            lambda x: tw.cond(x.sum() > 0, lambda: x.to_local()[0], lambda: x.to_local()[1]),
-            NotImplementedError,
-            "to_local: a branch or a loop body of a traced function does not see the parts .* before or after it",
-        ),
-        (
             lambda x: tw.local_to_global([tw.ones(2)] * 2, PAIR, S(0), check_meta="values"),
             NotImplementedError,
             "check them outside",
