@@ -2,10 +2,11 @@
 // are neighbours, and each run of them is folded in the order in which they stood. Results are the same in
 // every run, and of writes the last stays, as on the CPU.
 //
-// A thread has kPiece sorted places of a line, and a column. Runs that begin in its piece it folds into their
-// destination; the part of a run that began earlier it leaves aside, and a second launch adds these parts to
-// where the run began. Bytes: sources once, destinations read and written once, keys and places. Floor: these
-// over the bandwidth; sources are read in the order of their places, at random where columns are few.
+// A thread has kFoldPiece sorted places of a line, and a column. Runs that begin in its piece it folds into
+// their destination; the part of a run that began earlier it leaves aside, and a second launch adds these
+// parts to where the run began. Bytes: sources once, destinations read and written once, keys and places.
+// Floor: these over the bandwidth; sources are read in the order of their places, at random where columns are
+// few.
 //
 // A map says where things lie: char* to(line, key, place, column), const char* from(line, place, column).
 #pragma once
@@ -20,7 +21,7 @@
 namespace tw::cuda {
 
 inline constexpr int kFoldThreads = block_threads(256);
-inline constexpr int kPiece = 16;
+inline constexpr int kFoldPiece = 16;
 
 enum class Fold { kSum, kProduct, kLargest, kSmallest };
 
@@ -33,7 +34,7 @@ struct PlaceLists {
   int64_t step;  // between lines: count, or 0
   K limit;       // keys from here on name nothing
 
-  int64_t pieces() const { return (count + kPiece - 1) / kPiece; }
+  int64_t pieces() const { return (count + kFoldPiece - 1) / kFoldPiece; }
 };
 
 template <class C>
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kFoldThreads)
   if (at.number >= tasks.count) return;
   const K* keys = lists.keys + at.line * lists.step;
   const uint32_t* places = lists.places + at.line * lists.step;
-  int64_t s = at.piece * kPiece, end = s + kPiece < lists.count ? s + kPiece : lists.count;
+  int64_t s = at.piece * kFoldPiece, end = s + kFoldPiece < lists.count ? s + kFoldPiece : lists.count;
   bool began_earlier = s > 0 && keys[s - 1] == keys[s];
   auto value = [&](int64_t i) {
     const char* from = map.from(at.line, places[i], at.column);
@@ -115,14 +116,14 @@ __global__ void __launch_bounds__(kFoldThreads)
   FoldTask at(tasks);
   if (at.number >= tasks.count) return;
   const K* keys = lists.keys + at.line * lists.step;
-  int64_t first = at.piece * kPiece, next = first + kPiece;
+  int64_t first = at.piece * kFoldPiece, next = first + kFoldPiece;
   if (next >= lists.count || keys[next] != keys[next - 1]) return;
   K key = keys[next];
   if (key >= lists.limit || (first > 0 && keys[first - 1] == key)) return;  // it began before
   int64_t part = at.number + lists.columns;
   C total = parts[part];
   uint32_t place = lists.places[at.line * lists.step + next - 1];
-  for (next += kPiece; next < lists.count && keys[next] == key; next += kPiece)
+  for (next += kFoldPiece; next < lists.count && keys[next] == key; next += kFoldPiece)
     total = folded(fold, total, parts[part += lists.columns]);
   auto* to = reinterpret_cast<stored_t<Out>*>(map.to(at.line, key, place, at.column));
   *to = store<Out>(folded(fold, static_cast<C>(load<Out>(*to)), total));
@@ -155,7 +156,7 @@ void fold_places(const char* op, const PlaceLists<K>& lists, const Map& map, Fol
   DeviceScratch parts(static_cast<size_t>(tasks.count) * sizeof(compute_t<Out>));
   auto* memory = parts.as<compute_t<Out>>();
   launch(op, fold_pieces_kernel<Out, In, K, Map>, tasks.grid(), lists, map, fold, fresh, memory, tasks);
-  if (lists.count > kPiece)
+  if (lists.count > kFoldPiece)
     launch(op, fold_parts_kernel<Out, K, Map>, tasks.grid(), lists, map, fold, memory, tasks);
 }
 
