@@ -10,6 +10,7 @@
 // which all three wait for the device.
 #include "ops/indexing/index.h"
 
+#include <algorithm>
 #include <bit>
 #include <deque>
 #include <numeric>
