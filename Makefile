@@ -77,10 +77,8 @@ test-cuda: build
 	$(BIN)/cmake --build $(BUILD) --target thalweg_cuda_emulated test_cuda
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -R '^cuda/'
 	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python -m pytest -q tests/cuda $(ARGS)
-	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs tests/ops/pointwise \
-	  tests/ops/activation tests/ops/optim tests/ops/reduction tests/ops/loss tests/ops/normalisation tests/ops/linalg/test_matmul.py \
-	  tests/ops/indexing tests/ops/ordering tests/ops/view tests/ops/movement \
-	  tests/ops/attention tests/ops/conv/test_convolution.py tests/ops/conv/test_unfold_columns.py tests/ops/fused tests/ops/pooling tests/ops/resample $(ARGS)
+	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs \
+	  $(shell cat tests/cuda/op_tests.txt) $(ARGS)
 
 # The kernels through nvcc, for one architecture, and what they need: registers, shared memory, wide accesses,
 # tensor cores.

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from bench import table  # noqa: E402
 
 TAIL = 4000  # characters of a part's output that the report keeps
-FAMILIES = ["pointwise", "activation", "reduction", "loss", "normalisation", "attention", "linalg/test_matmul.py"]
+OP_TESTS = ROOT / "tests" / "cuda" / "op_tests.txt"  # those that compare a device with the CPU
 
 
 @dataclass
@@ -97,7 +97,7 @@ def build_script(out: Path, wheels: Path | None, arch: str) -> str:
 def commands(out: Path, wheels: Path | None, arch: str) -> dict[str, tuple[float, list[str], dict[str, str]]]:
     """The parts in their order: the limit in seconds, the command, what is added to its environment."""
     python = str(out / "venv" / "bin" / "python")
-    tests = ["tests/cuda", *(f"tests/ops/{family}" for family in FAMILIES)]
+    tests = ["tests/cuda", *OP_TESTS.read_text().split()]
     bench = {"PYTHONPATH": str(ROOT / "tools")}
 
     def measure(what: str, seconds: int) -> tuple[float, list[str], dict[str, str]]:
