@@ -157,7 +157,6 @@ class Tracer {
   TracedRegion end_region(std::span<const Tensor> results);
   // The same where the region failed: as if it had not begun.
   void drop_region();
-  bool in_region() const { return !scopes_.empty(); }
   // Leaves of the outside whose .grad is not what it was when the innermost region began, with what it was.
   std::vector<std::pair<Tensor, Tensor>> changed_grads() const;
   bool draws_in_regions = false;  // how many, is known when the program has run
