@@ -7,6 +7,7 @@
 
 #include "device/cpu/element.h"
 #include "device/cpu/rows.h"
+#include "device/kept_dim.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::ops {
@@ -93,25 +94,12 @@ void topk_kernel(KernelContext& k) {
   });
 }
 
-// The operand of an output with the reduced dim put back.
-struct Kept {
-  Dims sizes, strides;
-  Operand operand;
-  Kept(const Operand& out, const Operand& in, int64_t dim) : sizes(*out.sizes), strides(*out.strides) {
-    if (out.rank() < in.rank()) {
-      sizes.insert(sizes.begin() + dim, 1);
-      strides.insert(strides.begin() + dim, 0);
-    }
-    operand = {out.data, &sizes, &strides, out.dtype};
-  }
-};
-
 // choose(row) says which entry of a row is wanted.
 template <class Choose>
 void select_in_rows(KernelContext& k, int64_t given_dim, const Choose& choose) {
   if (k.out(0).count() == 0) return;
   int64_t dim = wrap_dim(given_dim, k.in(0).rank(), k.op), n = row_length(k.in(0), dim);
-  Kept values(k.out(0), k.in(0), dim), indices(k.out(1), k.in(0), dim);
+  KeptDim values(k.out(0), k.in(0), dim), indices(k.out(1), k.in(0), dim);
   dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
     row_loop({&values.operand, &indices.operand}, {&k.in(0)}, dim, [&](int64_t, char* const* data) {
       auto row = read_row<T>(data[2], n);

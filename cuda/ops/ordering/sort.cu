@@ -8,6 +8,7 @@
 #include "cuda/common/order_key.h"
 #include "cuda/common/rows.h"
 #include "cuda/ops/ordering/sorted_rows_kernels.h"
+#include "device/kept_dim.h"
 #include "ops/reduction/reduction.h"
 
 namespace tw::cuda {
@@ -94,19 +95,6 @@ __global__ void __launch_bounds__(kSortThreads)
   *reinterpret_cast<int64_t*>(at[1] + j * rows.steps[1]) = place;
 }
 
-// An output of an op that drops the dim, with the dim put back.
-struct Kept {
-  Dims sizes, strides;
-  Operand operand;
-  Kept(const Operand& out, const Operand& in, int64_t dim) : sizes(*out.sizes), strides(*out.strides) {
-    if (out.rank() < in.rank()) {
-      sizes.insert(sizes.begin() + dim, 1);
-      strides.insert(strides.begin() + dim, 0);
-    }
-    operand = {out.data, &sizes, &strides, out.dtype};
-  }
-};
-
 template <class T>
 struct SortedKeys {
   const typename OrderKey<T>::K* keys;
@@ -120,7 +108,7 @@ void take_sorted(KernelContext& k, int64_t given_dim, bool descending, const Mak
   const Operand& in = k.in(0);
   if (k.out(0).count() == 0) return;
   int64_t dim = wrap_dim(given_dim, in.rank(), k.op);
-  Kept values(k.out(0), in, dim), indices(k.out(1), in, dim);
+  device::KeptDim values(k.out(0), in, dim), indices(k.out(1), in, dim);
   auto rows = make_rows<3>({&values.operand, &indices.operand, &in}, dim, k.op);
   dispatch_real_bool(in.dtype, k.op, [&]<class T>() {
     using K = typename OrderKey<T>::K;
