@@ -21,20 +21,9 @@ using device::parallel_for;
 using device::Scratch;
 
 constexpr int64_t kProducts = 16;
-constexpr int64_t kChunkBytes =
-    1536 << 10;                       // of V and the products of a chunk: stays in the second-level cache
 constexpr int64_t kFewestTiles = 48;  // in a chunk, so that U is worth reading
 constexpr int64_t kLargeGradient = 1536 << 10;
 constexpr int64_t kMostPartials = 8;
-
-bool has_avx512() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("x86-64-v4");
-  return has;
-#else
-  return false;
-#endif
-}
 
 // Tiles of 2x2 outputs over images that lie channels-last.
 struct Tiles {
@@ -85,7 +74,7 @@ class Weights {
       for (int64_t lane = 0; lane < kWinogradLanes; lane++)
         taps[(backward ? 8 - k : k) * kWinogradLanes + lane] =
             g.weight_last ? from[k * g.in_channels + in + lane] : from[(in + lane) * 9 + k];
-    winograd_weight(taps, kWinogradLanes, u);
+    winograd_tiles()->weight(taps, kWinogradLanes, u);
     int64_t column = backward ? in : out, i = backward ? out : in, step = backward ? 1 : kWinogradPanel;
     float* to = memory_.as<float>() + column / kWinogradPanel * kWinogradPanel * inner_ + i * kWinogradPanel +
                 column % kWinogradPanel;
@@ -109,7 +98,7 @@ void transform_inputs(const Tiles& tiles, const float* x, int64_t channels, int6
     Tiles::At at = tiles.at(tile);
     const float* pixels[16];
     for (int i = 0; i < 16; i++) pixels[i] = tiles.pixel(x, channels, at, i / 4 - 1, i % 4 - 1, zeros);
-    winograd_input(pixels, channels, v + (tile - first) * channels, step);
+    winograd_tiles()->input(pixels, channels, v + (tile - first) * channels, step);
   }
 }
 
@@ -119,12 +108,12 @@ void transform_gradients(const Tiles& tiles, const float* y, int64_t channels, i
     Tiles::At at = tiles.at(tile);
     const float* pixels[4];
     for (int i = 0; i < 4; i++) pixels[i] = tiles.pixel(y, channels, at, i / 2, i % 2, zeros);
-    winograd_gradient(pixels, channels, v + (tile - first) * channels, step);
+    winograd_tiles()->gradient(pixels, channels, v + (tile - first) * channels, step);
   }
 }
 
 int64_t tiles_in_chunk(int64_t channels, int64_t tiles) {
-  int64_t fit = kChunkBytes / (kProducts * channels * static_cast<int64_t>(sizeof(float)));
+  int64_t fit = winograd_tiles()->chunk_bytes / (kProducts * channels * static_cast<int64_t>(sizeof(float)));
   return std::clamp<int64_t>(fit / 6 * 6, kFewestTiles, std::max(kFewestTiles, (tiles + 3) / 4));
 }
 
@@ -146,14 +135,22 @@ bool convolve(const ConvGeometry& g, const float* from, const Weights& weights, 
       transform_inputs(tiles, from, inner, first, first + count, v, chunk * inner, zeros.data());
       for (int64_t p = 0; p < kProducts; p++)
         for (int64_t column = 0; column < columns; column += kWinogradPanel)
-          winograd_product(count, inner, v + p * chunk * inner, inner, 1, weights.panel(p, column),
-                           kWinogradPanel, m + p * chunk * columns + column, columns, false);
+          winograd_tiles()->product({.rows = count,
+                                     .inners = inner,
+                                     .a = v + p * chunk * inner,
+                                     .a_row = inner,
+                                     .a_inner = 1,
+                                     .b = weights.panel(p, column),
+                                     .b_row = kWinogradPanel,
+                                     .c = m + p * chunk * columns + column,
+                                     .c_row = columns,
+                                     .accumulate = false});
       bool all_finite = true;
       for (int64_t t = 0; t < count; t++) {
         Tiles::At at = tiles.at(first + t);
         float* pixels[4];
         for (int j = 0; j < 4; j++) pixels[j] = tiles.pixel<float>(to, columns, at, j / 2, j % 2, nullptr);
-        all_finite &= winograd_output(m + t * columns, chunk * columns, columns, bias, pixels);
+        all_finite &= winograd_tiles()->output(m + t * columns, chunk * columns, columns, bias, pixels);
         for (float* pixel : pixels)
           if (then && pixel) then->on_pixels(pixel, 1, columns, 0, columns);
       }
@@ -186,9 +183,16 @@ class WeightGradient {
            int64_t step, float* sum, bool accumulate) const {
     int64_t in = g_.in_channels, out = g_.out_channels;
     for (int64_t column = 0; column < in; column += kWinogradPanel)
-      winograd_product(rows, count, gradients + product * step * out + row, 1, out,
-                       v + product * step * in + column, in, sum + (product * out + row) * in + column, in,
-                       accumulate);
+      winograd_tiles()->product({.rows = rows,
+                                 .inners = count,
+                                 .a = gradients + product * step * out + row,
+                                 .a_row = 1,
+                                 .a_inner = out,
+                                 .b = v + product * step * in + column,
+                                 .b_row = in,
+                                 .c = sum + (product * out + row) * in + column,
+                                 .c_row = in,
+                                 .accumulate = accumulate});
   }
 
   void by_chunks() {
@@ -252,9 +256,10 @@ class WeightGradient {
     const float* from = sums_.as<float>() + out * g_.in_channels + in;
     int64_t product = g_.in_channels * g_.out_channels;
     float* to = w + out * 9 * g_.in_channels;
-    if (g_.weight_last) return winograd_weight_gradient(from, product, to + in, g_.in_channels, zeros);
+    if (g_.weight_last)
+      return winograd_tiles()->weight_gradient(from, product, to + in, g_.in_channels, zeros);
     float taps[9 * kWinogradLanes];
-    winograd_weight_gradient(from, product, taps, kWinogradLanes, zeros);
+    winograd_tiles()->weight_gradient(from, product, taps, kWinogradLanes, zeros);
     for (int64_t k = 0; k < 9; k++)
       for (int64_t lane = 0; lane < kWinogradLanes; lane++)
         to[(in + lane) * 9 + k] = taps[k * kWinogradLanes + lane];
@@ -278,7 +283,7 @@ bool winograd_applies(ConvDirection direction, const ConvGeometry& g) {
   if (!windows || g.in_channels % kWinogradPanel != 0 || g.out_channels % kWinogradPanel != 0) return false;
   // Weights outweigh what a few tiles save.
   int64_t tiles = Tiles{g.images, g.in[1], g.in[2]}.count();
-  return has_avx512() && tiles >= (direction == ConvDirection::kWeight ? 64 : 256);
+  return winograd_tiles() && tiles >= (direction == ConvDirection::kWeight ? 64 : 256);
 }
 
 bool winograd_convolution(ConvDirection direction, const ConvGeometry& g, const float* x, const float* w,

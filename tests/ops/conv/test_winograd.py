@@ -1,6 +1,6 @@
 """3x3 convolutions with stride 1, which go by tiles where there are 64 channels and more: values, accuracy, threads.
 
-Without AVX-512 they are direct sums; every test holds for those too.
+Without AVX2 they are direct sums; every test holds for those too.
 """
 
 import numpy as np
