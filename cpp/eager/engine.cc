@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
+
 #include "base/memory_order.h"
 
 #include "eager/dispatch.h"
@@ -67,6 +69,18 @@ const sbp::Layout* creation_for(const std::vector<Tensor>& grads) {
   return nullptr;
 }
 
+// A node asks this while it computes; a run inside of it may visit the same node.
+struct Following {
+  Following(Node& node, const std::unordered_set<Node*>* followed)
+      : node(node), before(std::exchange(node.followed, followed)) {}
+  ~Following() { node.followed = before; }
+  Following(const Following&) = delete;
+  Following& operator=(const Following&) = delete;
+
+  Node& node;
+  const std::unordered_set<Node*>* before;
+};
+
 class Run {
  public:
   explicit Run(BackwardOptions options, uint64_t first_sequence = 0)
@@ -99,6 +113,12 @@ class Run {
   void check_grads(const Node& node, const std::vector<Tensor>& grads);
   bool is_end(const Node& node) const { return node.sequence < first_sequence_; }
   bool wanted(Node* node) const { return targets_.empty() || useful_.count(node); }
+  // Whether the run goes on from a node, rather than end at it.
+  bool leads_on(const Node& node) const {
+    return targets_.empty() || std::ranges::any_of(node.edges, [this](const Edge& edge) {
+             return edge.node && useful_.count(edge.node.get());
+           });
+  }
 
   struct Target {
     Node* node;
@@ -206,6 +226,7 @@ void Run::run_node(Node& node, std::vector<Tensor>& grads, std::vector<Tensor>& 
   try {
     CreationGuard creation(creation_for(grads));
     GradientPlace place(grads);
+    Following following(node, targets_.empty() ? nullptr : &useful_);
     node.backward(grads, input_grads);
     check_grads(node, input_grads);
   } catch (const Error& error) {
@@ -238,7 +259,7 @@ void Run::visit(Entry& entry) {
   if (is_end(*node)) return keep(entry);
   watch(entry);
   bool leaf = node->sequence == 0;
-  if (leaf && !options_.accumulate) return;
+  if (leaf ? !options_.accumulate : !leads_on(*node)) return;
   std::vector<Tensor> grads = std::move(entry.grads);
   if (node->hooks) node->hooks->before(grads);
   module.set_gradient(grads);

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 
 #include "eager/tensor.h"
 #include "ir/op_def.h"
@@ -54,6 +55,13 @@ class Node : public RefCounted {
   // Scratch of the engine run that is visiting this node.
   uint64_t run = 0;
   int slot = -1;
+  const std::unordered_set<Node*>* followed = nullptr;  // where it goes on to; null: along every edge
+
+  // Whether anybody wants the gradient of an input.
+  bool needs(size_t edge) const {
+    Node* to = edges[edge].node.get();
+    return to && (!followed || followed->count(to));
+  }
 };
 
 // The end of the tape at a leaf: adds into its .grad. Owned by the leaf; outlives it harmlessly.

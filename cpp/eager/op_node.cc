@@ -25,7 +25,7 @@ class OpGradContext final : public ir::GradContext {
   const ir::Meta& input_meta(int i) const override { return node_.inputs_[i]; }
   const ir::Meta& output_meta(int i) const override { return node_.outputs[i]; }
   int input_count() const override { return static_cast<int>(node_.inputs_.size()); }
-  bool needs(int i) const override { return static_cast<bool>(node_.edges[i].node); }
+  bool needs(int i) const override { return node_.needs(i); }
 
   void set(int i, ir::Value gradient) override {
     if (!gradient || !needs(i)) return;

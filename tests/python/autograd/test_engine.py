@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import thalweg as tw
 from leaves import leaf
+from thalweg.nn import functional as F
 
 # --- backward ---
 
@@ -127,6 +128,29 @@ def test_grad_of_an_inner_value():
     y = x * x
     (g,) = tw.autograd.grad((y * y).sum(), y)
     assert g.item() == 18.0
+
+
+def test_grad_of_an_inner_value_stops_there():
+    x = leaf(2.0, 3.0)
+    h = x * x
+    h.sum().backward()  # frees what the product has saved
+    (g,) = tw.autograd.grad((h * 5).sum(), [h])
+    assert g.tolist() == [5.0, 5.0]
+    with pytest.raises(RuntimeError, match="retain_graph"):
+        tw.autograd.grad((h * 5).sum(), [x])
+
+
+def test_grad_computes_no_gradient_that_nobody_asked_for():
+    x, w = tw.ones(1, 64, requires_grad=True), tw.ones(4096, 64, requires_grad=True)
+    y = F.linear(x, w)
+    gc.collect()
+    tw.cpu.reset_peak_memory_stats()
+    before = tw.cpu.memory_allocated()
+    (g,) = tw.autograd.grad(y, [x], [tw.ones(1, 4096)], retain_graph=True)
+    assert g.tolist() == [[4096.0] * 64]
+    assert tw.cpu.max_memory_allocated() - before < w.nbytes // 2
+    y.backward(tw.ones(1, 4096))
+    assert x.grad.tolist() == [[4096.0] * 64] and w.grad.sum().item() == w.numel()
 
 
 def test_retain_grad_keeps_the_gradient_of_an_inner_value():
