@@ -5,16 +5,20 @@
 // back.
 //
 // Nodes × states × candidates; the number of states is bounded by what is left of a fixed budget. States that
-// agree on the values of a step are looked at once there.
+// agree on the values of a step are looked at once there. Where that is too few to be exact, nodes that
+// repeat others (repeats.h) are solved once: a state keeps to the candidate that it has for the first of
+// them, so that the budget goes to what differs.
 #include "passes/sbp/search.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/small_vector.h"
+#include "passes/sbp/repeats.h"
 #include "passes/sbp/variants.h"
 
 namespace tw::passes {
@@ -22,8 +26,9 @@ namespace tw::passes {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Transitions between states: of large problems, and of those that are small enough to be solved exactly.
-constexpr int64_t kBudget = 1'000'000, kSmallBudget = 16'000'000;
+// Transitions between states: of large problems, of those whose nodes repeat, and of those that are small
+// enough to be solved exactly.
+constexpr int64_t kBudget = 1'000'000, kBudgetOfRepeats = 4'000'000, kSmallBudget = 16'000'000;
 constexpr size_t kSmallProblem = 16;  // nodes
 constexpr int64_t kFewestStates = 8, kMostStates = 1 << 16;
 
@@ -39,6 +44,7 @@ struct State {
   double seconds = 0;
   uint64_t hash = 0;  // the sum of those of the slots: states with one hash are taken to be the same
   std::vector<int> variants;
+  std::vector<int> decided;  // candidates of nodes that repeat, by their number; -1: none yet
 };
 
 struct Transition {
@@ -56,8 +62,10 @@ uint64_t hash_of(int value, int variant) {
 
 class Search {
  public:
-  explicit Search(const Problem& problem)
+  // `repeats`: see repeats_of; empty where every node is chosen for by itself.
+  explicit Search(const Problem& problem, std::vector<int> repeats = {})
       : problem_(problem),
+        repeats_(std::move(repeats)),
         times_(problem.meeting_seconds, problem.meeting_seconds_per_byte),
         uses_(problem.values.size()),
         finals_(problem.values.size()),
@@ -181,16 +189,26 @@ class Search {
 
   // --- states ---
 
+  int repeat_of(int node) const { return node < 0 || repeats_.empty() ? -1 : repeats_[node]; }
+
   void bound_states() {
     int64_t transitions = 1;
-    for (size_t i = 0; i < problem_.nodes.size(); i++)
-      if (!private_[i]) transitions += static_cast<int64_t>(problem_.nodes[i].candidates.size());
-    int64_t budget = problem_.nodes.size() <= kSmallProblem ? kSmallBudget : kBudget;
+    std::vector<char> met(problem_.nodes.size());  // by the numbers of those that repeat
+    for (size_t i = 0; i < problem_.nodes.size(); i++) {
+      if (private_[i]) continue;
+      int repeat = repeat_of(static_cast<int>(i));
+      bool again = repeat >= 0 && std::exchange(met[repeat], true);
+      transitions += again ? 1 : static_cast<int64_t>(problem_.nodes[i].candidates.size());
+    }
+    int64_t budget = problem_.nodes.size() <= kSmallProblem ? kSmallBudget
+                     : repeats_.empty()                     ? kBudget
+                                                            : kBudgetOfRepeats;
     most_states_ = std::clamp(budget / transitions, kFewestStates, kMostStates);
   }
 
   void start() {
     states_.emplace_back();
+    if (!repeats_.empty()) states_[0].decided.assign(1 + std::ranges::max(repeats_), -1);
     for (size_t v = 0; v < problem_.values.size(); v++) {
       const sbp::Layout* given = problem_.values[v].given;
       if (given && uses_[v] > 0 && !is_private(static_cast<int>(v)))
@@ -320,8 +338,11 @@ class Search {
     }
     transitions_.clear();
     places_.assign(std::bit_ceil(2 * states_.size() * own.size()), -1);
+    int repeat = repeat_of(number);
     for (size_t s = 0; s < states_.size(); s++)
       for (size_t c = 0; c < own.size(); c++) {
+        int decided = repeat < 0 ? -1 : states_[s].decided[repeat];
+        if (decided >= 0 && decided != static_cast<int>(c)) continue;
         const Outcome& outcome = (*of_state[s])[c];
         note({states_[s].seconds + outcome.seconds, states_[s].hash + outcome.hash, static_cast<int>(s),
               static_cast<int>(c)});
@@ -365,11 +386,8 @@ class Search {
     trail.reserve(transitions_.size());
     for (const Transition& one : transitions_) {
       State& parent = states_[one.parent];
-      State state;
-      if (--children[one.parent] == 0)
-        state.variants = std::move(parent.variants);
-      else
-        state.variants = parent.variants;
+      State state = --children[one.parent] == 0 ? std::move(parent) : parent;
+      if (int repeat = repeat_of(number); repeat >= 0) state.decided[repeat] = one.candidate;
       const Outcome& outcome = (*of_state[one.parent])[one.candidate];
       for (size_t i = 0; i < shared.values.size(); i++)
         state.variants[slots_[shared.values[i]]] = shared.alive[i] ? outcome.now[i] : -1;
@@ -415,6 +433,7 @@ class Search {
   };
 
   const Problem& problem_;
+  std::vector<int> repeats_;
   BoxingTimes times_;
   std::vector<int> uses_;                             // that are still to come
   std::vector<std::vector<const FinalUse*>> finals_;  // of them, by value, those when all nodes have run
@@ -436,6 +455,14 @@ class Search {
 
 }  // namespace
 
-Choices search(const Problem& problem) { return Search(problem).run(); }
+Choices search(const Problem& problem) {
+  Choices choices = Search(problem).run();
+  if (choices.exact) return choices;
+  std::vector<int> repeats = repeats_of(problem);
+  if (std::ranges::max(repeats) < 0) return choices;
+  Choices once = Search(problem, std::move(repeats)).run();
+  once.exact = false;
+  return once.seconds < choices.seconds ? once : choices;
+}
 
 }  // namespace tw::passes

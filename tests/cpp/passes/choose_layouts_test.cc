@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <random>
+#include <ranges>
 
 #include "ir/emitter.h"
 #include "ir/graph_texts.h"
@@ -173,6 +174,66 @@ TEST(long_chains_and_trees_are_exact) {
   graph->outputs = values;
   CHECK(choose_layouts(*graph, {}));
   ir::verify(*graph);
+}
+
+// Blocks with a residual and a step back through all of them, which reads what each has made: more values are
+// in use at once than can be told apart.
+double seconds_of_blocks(int blocks) {
+  auto graph = std::make_unique<ir::Graph>();
+  ir::GraphEmitter emitter(*graph);
+  ir::Emitter* before = ir::Emitter::swap_current(&emitter);
+  auto input = [&](const sbp::NdSbp& sbp) {
+    ir::GraphRef leaf = ir::make_graph_value(DType::kFloat32, {96, 96});
+    leaf->layout = sbp::layout(mesh({2, 2}), sbp);
+    graph->inputs.push_back({cat("x", graph->inputs.size()), leaf});
+    return ir::Value(leaf);
+  };
+  const sbp::Sbp whole = sbp::broadcast();
+  auto turned = [](const ir::Value& value) { return ir::op<"transpose">(value, 0, 1); };
+  auto update = [&](const ir::Value& weight, const ir::Value& gradient) {
+    const sbp::NdSbp& sbp = ir::graph_value(weight).layout->sbp;
+    ir::Value mean = input(sbp) + gradient, squares = input(sbp) + gradient * gradient;
+    graph->outputs.push_back(weight - mean / ir::op<"sqrt">(squares));
+    graph->outputs.push_back(mean);
+    graph->outputs.push_back(squares);
+  };
+  struct Block {
+    ir::Value query, key, out, normed, left, right, hidden;
+  };
+  ir::Value x = input({sbp::split(0), whole});
+  std::vector<Block> made;
+  for (int i = 0; i < blocks; i++) {
+    Block b{input({whole, sbp::split(1)}), input({whole, sbp::split(1)}), input({whole, sbp::split(0)})};
+    b.normed = x * ir::op<"sum">(x, IntList{1}, true);
+    b.left = ir::op<"mm">(b.normed, b.query);
+    b.right = ir::op<"mm">(b.normed, b.key);
+    b.hidden = ir::op<"mm">(ir::op<"exp">(ir::op<"mm">(b.left, turned(b.right))), b.left);
+    x = x + ir::op<"mm">(b.hidden, b.out);
+    made.push_back(b);
+  }
+  ir::Value g = ir::op<"exp">(x);
+  for (auto& b : made | std::views::reverse) {
+    ir::Value inner = b.hidden * ir::op<"mm">(g, turned(b.out));
+    ir::Value left = ir::op<"mm">(inner, b.right), right = ir::op<"mm">(inner, b.left);
+    update(b.out, ir::op<"mm">(turned(b.hidden), g));
+    update(b.query, ir::op<"mm">(turned(b.normed), left));
+    update(b.key, ir::op<"mm">(turned(b.normed), right));
+    ir::Value of_normed = ir::op<"mm">(left, turned(b.query)) + ir::op<"mm">(right, turned(b.key));
+    g = g + of_normed * ir::op<"sum">(of_normed * b.normed, IntList{1}, true);
+  }
+  ir::Emitter::swap_current(before);
+  graph->outputs.push_back(g);
+  return search(problem_of(*graph, machine::Machine()).problem).seconds;
+}
+
+TEST(each_of_many_blocks_costs_what_one_costs) {
+  eager::initialize();
+  double three = seconds_of_blocks(3), each = three - seconds_of_blocks(2);
+  for (int blocks : {6, 24, 40}) {
+    double wanted = three + (blocks - 3) * each, found = seconds_of_blocks(blocks);
+    if (found > 1.0001 * wanted)
+      throw tw::test::Failure(cat(blocks, " blocks: found ", found, ", wanted ", wanted));
+  }
 }
 
 TEST(placements_do_not_mix) {
