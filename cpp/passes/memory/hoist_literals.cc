@@ -16,6 +16,7 @@
 //   } : float32[]
 //
 // Inside, other passes no longer see what they are: it comes after those.
+#include "ir/layouts.h"
 #include "passes/memory/memory.h"
 
 namespace tw::passes {
@@ -29,6 +30,7 @@ constexpr int64_t kMostBytes = 4096;
 
 bool is_literal(const Node& node) {
   if (!node.inputs.empty() || node.outputs.size() != 1 || !node.lifted.empty()) return false;
+  if (ir::is_boxing_part(*node.def)) return false;  // to which this process gives nothing
   const ir::GraphValue& value = *node.outputs[0];
   return node.def->random_key_offset < 0 && node.regions.empty() &&
          value.count() * size_of(value.dtype) <= kMostBytes;
