@@ -39,6 +39,11 @@ std::string attributes_text(const ir::Node& node) {
   return out;
 }
 
+// How many numbers its regions draw is known when they have run: one chain takes them all.
+bool has_open_draws(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::has_open_draws(*node); });
+}
+
 class Writer {
  public:
   // `root` has the texts and numbers.
@@ -71,7 +76,7 @@ class Writer {
 
  private:
   void add_actors() {
-    bool apart = gains_by_streams(layout_);
+    bool apart = !has_open_draws(graph_) && gains_by_streams(layout_);
     std::vector<ActorSteps> actors = cut_actors(layout_, apart);
     for (int device = 1; apart && device < static_cast<int>(plan_.devices.size()); device++)
       plan_.streams.push_back({plan::StreamKind::kCompute, device});
@@ -223,12 +228,11 @@ Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, cons
   Order recorded = recorded_order(graph);
   std::unordered_set<const ir::Node*> crossings = find_crossings(graph);
   recorded.meetings = find_meetings(graph);
-  bool meets = !crossings.empty() || !recorded.meetings.empty();
-  // In a region they are launches of its chain.
-  if (!regions.inside) recorded.crossings = std::move(crossings);
+  bool meets = !crossings.empty() || !recorded.meetings.empty(), draws = has_open_draws(graph);
+  // In a region they are launches of its chain, and so they are in a graph that is to be one.
+  if (!regions.inside && !draws) recorded.crossings = std::move(crossings);
   if (!recorded.crossings.empty()) recorded = early_order(recorded);
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
-  bool draws = std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::has_open_draws(*node); });
   if (draws || meets) return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);

@@ -238,9 +238,9 @@ void Chain::give_up(const std::string& reason) {
 }
 
 bool Chain::meets() const {
-  for (const plan::Launch& launch : actor_.launches)
-    if (launch.region >= 0 && plan_.regions[launch.region].meets) return true;
-  return false;
+  return std::ranges::any_of(actor_.launches, [this](const plan::Launch& launch) {
+    return launch.op == "boxing_part" || (launch.region >= 0 && plan_.regions[launch.region].meets);
+  });
 }
 
 bool Chain::failed_in_commit() const {
