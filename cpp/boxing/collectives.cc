@@ -60,7 +60,7 @@ void ProgramBuilder::add_group(const std::vector<int64_t>& positions, comm::Call
   if (call.count == 0) return;
   call.kind = kind;
   call.levels = plan_->steps.front().two_level ? comm::Levels::kTwo : comm::Levels::kOne;
-  call.group = comm::Group::of(ranks);
+  call.group = comm::Group::of(ranks, caller_);
   if (kind != comm::CallKind::kAllGather)
     for (int64_t axis : plan_->steps.front().axes)
       call.reduction = reduction_of(plan_->from->sbp[axis].reduce);

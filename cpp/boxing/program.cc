@@ -14,12 +14,14 @@ namespace {
 struct Key {
   const sbp::BoxingPlan* plan;  // which the program keeps
   DType dtype;
+  comm::Caller caller;
   int world;
   friend bool operator==(const Key&, const Key&) = default;
 };
 struct KeyHash {
   size_t operator()(const Key& key) const {
-    return (reinterpret_cast<size_t>(key.plan) >> 4) * 31 + static_cast<size_t>(key.dtype);
+    return (reinterpret_cast<size_t>(key.plan) >> 4) * 31 + static_cast<size_t>(key.dtype) * 2 +
+           static_cast<size_t>(key.caller);
   }
 };
 
@@ -39,25 +41,25 @@ SmallVector<Ref<comm::Group>, 4> Program::groups() const {
   return groups;
 }
 
-ProgramRef make_program(const sbp::BoxingPlanRef& plan, DType dtype, bool apart) {
+ProgramRef make_program(const sbp::BoxingPlanRef& plan, DType dtype, bool apart, comm::Caller caller) {
   TW_CHECK(size_of(dtype) == plan->element_bytes, kValue, "boxing: elements of ", plan->element_bytes,
            " bytes were planned for, got ", dtype);
   for (int64_t rank : plan->ranks)
     TW_CHECK(rank <= INT32_MAX && comm::world().is_valid(static_cast<int>(rank)), kPlacement,
              "boxing: there is no rank ", rank, ": the job has ", comm::world().size());
-  return ProgramBuilder(plan, dtype, apart).build();
+  return ProgramBuilder(plan, dtype, apart, caller).build();
 }
 
-ProgramRef program_of(const sbp::BoxingPlanRef& plan, DType dtype) {
+ProgramRef program_of(const sbp::BoxingPlanRef& plan, DType dtype, comm::Caller caller) {
   static constexpr size_t kGeneration = 2048;
   static std::mutex mutex;
   using Programs = std::unordered_map<Key, ProgramRef, KeyHash>;
   static auto *young = new Programs, *old = new Programs;  // never destroyed, as plans are not
-  Key key{plan.get(), dtype, comm::world_version()};
+  Key key{plan.get(), dtype, caller, comm::world_version()};
   std::lock_guard lock(mutex);
   if (auto known = young->find(key); known != young->end()) return known->second;
   auto known = old->find(key);
-  ProgramRef program = known != old->end() ? known->second : make_program(plan, dtype);
+  ProgramRef program = known != old->end() ? known->second : make_program(plan, dtype, false, caller);
   if (young->size() == kGeneration) *old = std::exchange(*young, {});
   return (*young)[key] = program;
 }

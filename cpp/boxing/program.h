@@ -69,12 +69,15 @@ class Program final : public RefCounted {
 };
 using ProgramRef = Ref<const Program>;
 
-// Programs are kept: asking again for one of the latest is a look-up. Throws kPlacement on ranks that the job
-// does not have, kValue where the dtype has not the size that was planned for.
-ProgramRef program_of(const sbp::BoxingPlanRef& plan, DType dtype);
+// Programs are kept: asking again for one of the latest is a look-up. `caller`: whose groups it posts in.
+// Throws kPlacement on ranks that the job does not have, kValue where the dtype has not the size that was
+// planned for.
+ProgramRef program_of(const sbp::BoxingPlanRef& plan, DType dtype,
+                      comm::Caller caller = comm::Caller::kEager);
 // Not kept. `apart`: as if each rank had a process of its own, so that everything goes by messages (for
 // tests).
-ProgramRef make_program(const sbp::BoxingPlanRef& plan, DType dtype, bool apart = false);
+ProgramRef make_program(const sbp::BoxingPlanRef& plan, DType dtype, bool apart = false,
+                        comm::Caller caller = comm::Caller::kEager);
 
 comm::Reduction reduction_of(sbp::ReduceOp op);
 

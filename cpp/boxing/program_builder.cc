@@ -19,8 +19,8 @@ View dense_view(int slot, int64_t offset, const Dims& sizes) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const sbp::BoxingPlanRef& plan, DType dtype, bool apart)
-    : plan_(plan), apart_(apart), program_(make_ref<Program>()) {
+ProgramBuilder::ProgramBuilder(const sbp::BoxingPlanRef& plan, DType dtype, bool apart, comm::Caller caller)
+    : plan_(plan), apart_(apart), caller_(caller), program_(make_ref<Program>()) {
   program_->plan = plan;
   program_->dtype = dtype;
 }
@@ -199,7 +199,7 @@ void ProgramBuilder::finish_wires() {
     program_->phases.resize(1);
     return;
   }
-  program_->group = comm::Group::of(std::vector<int>(plan_->ranks.begin(), plan_->ranks.end()));
+  program_->group = comm::Group::of(std::vector<int>(plan_->ranks.begin(), plan_->ranks.end()), caller_);
   phase(2);
   for (size_t i : {0, 1}) {
     std::vector<LocalOp> unpacked;

@@ -12,7 +12,7 @@ namespace tw::boxing {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const sbp::BoxingPlanRef& plan, DType dtype, bool apart);
+  ProgramBuilder(const sbp::BoxingPlanRef& plan, DType dtype, bool apart, comm::Caller caller);
   ProgramRef build();
 
  private:
@@ -58,6 +58,7 @@ class ProgramBuilder {
 
   sbp::BoxingPlanRef plan_;
   bool apart_;
+  comm::Caller caller_;
   Ref<Program> program_;
   std::unordered_map<int64_t, Holding> inputs_, outputs_;  // of my ranks
   Wires sends_[2], receives_[2];                           // by phase

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "comm/fabric.h"
 #include "comm/local_group.h"
@@ -60,7 +61,7 @@ Group::Group(std::vector<int> ranks, int64_t timeout_ms, const World& world)
 
 namespace {
 
-constexpr uint64_t kShared = uint64_t{1} << 63;  // the instance that Group::of gives
+constexpr uint64_t kShared = uint64_t{1} << 63;  // the instance that Group::of gives, plus the caller
 
 // `instance` tells groups among processes with equal ranks apart; it is asked for only where it counts.
 template <class Instance>
@@ -97,7 +98,7 @@ namespace {
 
 struct SharedGroups {
   std::mutex mutex;
-  std::map<std::pair<int, std::vector<int>>, Ref<Group>> groups;  // by world and ranks
+  std::map<std::tuple<int, Caller, std::vector<int>>, Ref<Group>> groups;  // by world, caller and ranks
   int64_t timeout_ms = kDefaultTimeoutMs;
 };
 
@@ -108,12 +109,14 @@ SharedGroups& shared_groups() {
 
 }  // namespace
 
-Ref<Group> Group::of(std::span<const int> ranks) {
+Ref<Group> Group::of(std::span<const int> ranks, Caller caller) {
   SharedGroups& shared = shared_groups();
-  std::pair key(world_version(), std::vector<int>(ranks.begin(), ranks.end()));
+  std::vector<int> list(ranks.begin(), ranks.end());
   std::lock_guard lock(shared.mutex);
-  Ref<Group>& group = shared.groups[key];
-  if (!group) group = make_group(key.second, shared.timeout_ms, [](const auto&) { return kShared; });
+  Ref<Group>& group = shared.groups[{world_version(), caller, list}];
+  if (!group)
+    group = make_group(std::move(list), shared.timeout_ms,
+                       [&](const auto&) { return kShared + static_cast<uint64_t>(caller); });
   return group;
 }
 

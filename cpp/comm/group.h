@@ -20,14 +20,18 @@ namespace tw::comm {
 
 constexpr int64_t kDefaultTimeoutMs = 30 * 60 * 1000;
 
+// Who makes calls. Programs run beside eager mode, so that the order in which the calls of the two follow each
+// other may be another one on every rank: each has groups of its own.
+enum class Caller : uint8_t { kEager, kProgram };
+
 class Group : public RefCounted {
  public:
   // A fresh group of these ranks in this order; with members elsewhere it lives as long as the process. Local
   // and without waiting: only processes with members need to make it, and those must make their groups of
   // equal ranks in one order. Throws kPlacement on ranks that do not exist or come twice.
   static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs);
-  // The group of these ranks that everybody shares who asks for it here.
-  static Ref<Group> of(std::span<const int> ranks);
+  // The group of these ranks that all of one kind share who ask for it here.
+  static Ref<Group> of(std::span<const int> ranks, Caller caller = Caller::kEager);
   // The time-out of those that `of` gives, and has given.
   static void set_shared_timeout(int64_t timeout_ms);
 

@@ -37,7 +37,7 @@ Agreement::Agreement(const ir::Graph& graph) : name_(graph.name) {
   add_boxings(graph, graph.strings);
   for (Set& set : sets_) {
     for (const Entry& boxing : set.boxings) set.text += cat("boxing ", boxing.order, ", ", boxing.text, '\n');
-    set.group = comm::Group::of(set.ranks);
+    set.group = comm::Group::of(set.ranks, comm::Caller::kProgram);
     set.epoch = set.group->epoch();
     add_groups({&set.group, 1});
   }

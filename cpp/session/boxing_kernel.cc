@@ -66,7 +66,7 @@ class BoxingKernel final : public runtime::LaunchKernel {
     const auto& a = *static_cast<const ops::BoxingPartAttrs*>(node.attrs.get());
     auto plan = sbp::plan_boxing(layout_of(a.source), layout_of(a.target), a.size, size_of(a.dtype),
                                  boxing::link_model());
-    program_ = boxing::program_of(plan, a.dtype);
+    program_ = boxing::program_of(plan, a.dtype, comm::Caller::kProgram);
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),
              kInternal, "boxing_part: ranks ", a.ranks, " are not those of this process");

@@ -237,6 +237,8 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
 
 void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eager::Tensor> outputs,
                       std::span<const Scalar> numbers, std::span<const eager::Tensor> arguments) {
+  // All programs meet in the same groups: in the order of the calls.
+  if (agreement_) WorkQueue::steps().drain();
   for (size_t i = 0; i < inputs.size(); i++) input_data_[i] = inputs[i]->data();
   for (size_t i = 0; i < variables_.size(); i++)
     if (variables_[i]) variable_data_[i] = variable(i).data();

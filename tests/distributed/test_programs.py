@@ -126,3 +126,44 @@ def test_a_norm_of_local_and_global_gradients_is_that_of_eager_mode(ranks):
     assert outcome.code == 0, outcome.err
     for p, norm in ((2.0, (4 * 5 + 3 * 4) ** 0.5), (1.0, 10 + 6), (float("inf"), 2)):
         assert outcome.out.count(f"{p} True {round(norm, 5)}") == 2, outcome.out
+
+
+BESIDE = """
+import numpy as np
+where, B, S, P = tw.placement.all("cpu"), tw.sbp.broadcast, tw.sbp.split, tw.sbp.partial_sum
+x = tw.ones(64, 32, placement=where, sbp=S(0))
+w = tw.ones(32, 32, placement=where, sbp=B) * 0.1
+
+@tw.jit(asynchronous=True)
+def step(x, total):
+    y = x
+    for _ in range(4):
+        y = (y @ w).tanh()
+        total = (total + y.sum()).to_global(sbp=B)
+    return total * 0.5
+
+@tw.jit
+def now(x):
+    return x.sum()
+
+def other(i):
+    return tw.local_to_global([tw.tensor([float(i)])], where, P)
+
+step(x, tw.zeros((), placement=where, sbp=B)), now(x)
+total, expected = tw.zeros((), placement=where, sbp=B), 0.0
+alike = True
+for i in range(300):
+    total = step(x, total)
+    # The processes come here at other times each, while steps are under way.
+    if (i + rank) % 3 == 0: time.sleep(0.0005)
+    alike &= other(i).to_global(sbp=B).item() == i * size
+    alike &= (x * i).sum().item() == 2048 * i
+    if i % 50 == 49: alike &= now(x).item() == 2048
+print("alike", alike, float(total) > 0)
+"""
+
+
+def test_asynchronous_steps_and_eager_boxings_run_beside_each_other(ranks):
+    outcome = ranks(2, BESIDE)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("alike True True") == 2, outcome.out

@@ -56,6 +56,8 @@ TEST(groups_refuse_ranks_that_do_not_exist_or_come_twice) {
   CHECK_THROWS(Error, Group::make({}), "got none");
   int ranks[] = {1, 0};
   CHECK(Group::of(ranks) == Group::of(ranks));
+  CHECK(Group::of(ranks) != Group::of(ranks, Caller::kProgram));
+  CHECK(Group::of(ranks, Caller::kProgram) == Group::of(ranks, Caller::kProgram));
   CHECK_EQ(Group::of(ranks)->member_of(0), 1);
   CHECK_EQ(Group::of(ranks)->member_of(7), -1);
 }
