@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "eager/control.h"
+#include "eager/decision.h"
 #include "eager/engine.h"
 #include "eager/modes.h"
 #include "eager/region_tape.h"
@@ -154,6 +155,9 @@ void add_writes(Tracer& tracer, const TracedRegion& own, const std::vector<Ref<S
 
 std::vector<Tensor> finish_cond(Tracer& tracer, const Tensor& pred, RegionRecorder& yes, RegionRecorder& no) {
   Value condition = tracer.value_of(*pred);
+  if (!pred->global)
+    condition =
+        decided(tracer, "cond", tracer.innermost(), condition, placement_of_regions(tracer, {&yes, &no}));
   std::vector<Ref<Storage>> storages;
   for (RegionRecorder* branch : {&yes, &no})
     for (const TracedRegion::Write& write : branch->traced.writes)

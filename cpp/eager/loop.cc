@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "eager/control.h"
+#include "eager/decision.h"
 #include "eager/engine.h"
 #include "eager/modes.h"
 #include "eager/region_tape.h"
@@ -289,7 +290,12 @@ std::vector<Tensor> finish_loop(Tracer& tracer, const LoopParts& parts, RegionRe
   const std::vector<sbp::PlacementRef> placements = placements_of(tracer, parts, body);
   const std::vector<Tensor>& written = body.carried_histories;
   RegionTape tape(body, written);
+  const sbp::PlacementRef where = parts.pred ? placement_of_regions(tracer, {&body}) : nullptr;
+  if (parts.pred && !body.results[0]->global)
+    body.traced.results[0] = decided(tracer, "loop", *body.traced.graph, body.traced.results[0], where);
   LoopBody recorded(tracer, parts, body);
+  if (parts.pred && !parts.pred->global)
+    recorded.loop.pred = decided(tracer, "loop", tracer.innermost(), recorded.loop.pred, where);
   std::vector<std::pair<Value, Value>> stand_ins;
   for (const TracedRegion::Write& write : body.traced.writes)
     stand_ins.emplace_back(write.before, recorded.carry(write.before, write.after));

@@ -141,6 +141,11 @@ SmallVector<Meta, 2> infer_control(const Node& node) {
   return control_kind(*node.def) == ControlKind::kCond ? infer_cond(node) : infer_loop(node);
 }
 
+bool decides(const Node& node, size_t input) {
+  const ControlKind kind = control_kind(*node.def);
+  return input < (kind == ControlKind::kLoop ? 2U : kind == ControlKind::kCond ? 1U : 0U);
+}
+
 bool draws_numbers(const Graph& region) { return region.draws > 0; }
 
 bool has_open_draws(const Node& node) {

@@ -58,6 +58,9 @@ SmallVector<int, 4> loop_starts(int carried, int slices, int captures);
 // Outputs of a node with regions. Throws kValue where the regions do not fit the operands or each other.
 SmallVector<Meta, 2> infer_control(const Node& node);
 
+// Is input number `input` of a node one by which it decides, what to run or how often?
+bool decides(const Node& node, size_t input);
+
 // Is this region's graph one that draws random numbers, here or in regions of its own?
 bool draws_numbers(const Graph& region);
 // Is it known only after a run how many numbers its regions have drawn?

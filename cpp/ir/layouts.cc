@@ -1,5 +1,7 @@
 #include "ir/layouts.h"
 
+#include <algorithm>
+
 #include "ir/control.h"
 
 namespace tw::ir {
@@ -104,18 +106,41 @@ bool is_boxing_part(const OpDef& def) { return def.schema.name == "boxing_part";
 bool is_take_part(const OpDef& def) { return def.schema.name == "take_part"; }
 bool is_join_parts(const OpDef& def) { return def.schema.name == "join_parts"; }
 
-LocalNodes::LocalNodes(const Graph& graph) {
-  for (const auto& node : graph.nodes)
-    if (is_take_part(*node->def) || (any() && makes(*node)))
+void LocalNodes::add(const Graph& graph) {
+  for (const auto& node : graph.nodes) {
+    if (!node->regions.empty())
+      add_control(*node);
+    else if (is_take_part(*node->def) || makes(*node))
       for (const GraphRef& output : node->outputs) values_.insert(output.get());
+  }
+}
+
+// What goes into regions, and comes out; of loops round, until nothing is found any more.
+void LocalNodes::add_control(const Node& node) {
+  const bool loop = control_kind(*node.def) == ControlKind::kLoop;
+  const size_t first = loop ? 2 : 1;
+  const int carried = loop ? loop_shape(node).carried : 0;
+  const size_t skipped = node.regions[0]->outputs.size() - node.outputs.size();  // whether a loop goes on
+  for (bool found = true; found;) {
+    found = false;
+    for (const auto& region : node.regions) {
+      for (size_t i = 0; i < region->inputs.size(); i++)
+        if (holds(node.inputs[first + i])) values_.insert(region->inputs[i].value.get());
+      add(*region);
+      for (size_t i = 0; i < node.outputs.size(); i++) {
+        if (!holds(region->outputs[skipped + i])) continue;
+        values_.insert(node.outputs[i].get());
+        if (static_cast<int>(i) < carried) found |= values_.insert(region->inputs[i].value.get()).second;
+      }
+    }
+  }
 }
 
 bool LocalNodes::makes(const Node& node) const {
-  if (values_.empty() || is_boxing(*node.def) || is_join_parts(*node.def) || is_take_part(*node.def))
+  if (values_.empty() || !node.regions.empty() || is_boxing(*node.def) || is_join_parts(*node.def) ||
+      is_take_part(*node.def))
     return false;
-  for (const Value& input : node.inputs)
-    if (input && values_.contains(input.get())) return true;
-  return false;
+  return std::ranges::any_of(node.inputs, [this](const Value& input) { return holds(input); });
 }
 
 std::vector<const GraphValue*> tensors_of(const Node& node) {

@@ -30,16 +30,21 @@ std::vector<Dims> sizes_of(const std::vector<const GraphValue*>& tensors);
 std::vector<sbp::Signature> signatures_of(const Node& node);
 
 // What is made of parts: values that are another one in each process, and global at no place. Found in one
-// walk; the nodes that make such values are local, whatever else they read.
+// walk, in regions too; the nodes that make such values are local, whatever else they read. Control flow is
+// no such node: each of its operands and results is local or global by itself.
 class LocalNodes {
  public:
-  explicit LocalNodes(const Graph& graph);
+  explicit LocalNodes(const Graph& graph) { add(graph); }
   bool any() const { return !values_.empty(); }
   bool makes(const Node& node) const;
   // Does it read whole what it reads: as a local node does, and join_parts?
   bool reads_whole(const Node& node) const { return is_join_parts(*node.def) || makes(node); }
 
  private:
+  void add(const Graph& graph);
+  void add_control(const Node& node);
+  bool holds(const Value& value) const { return value && values_.contains(value.get()); }
+
   std::unordered_set<const ValueImpl*> values_;
 };
 

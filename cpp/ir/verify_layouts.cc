@@ -124,10 +124,10 @@ std::string layout_problem(const Node& node) {
     if (!first) first = layouts.back();
   }
   if (!first || is_boxing(*node.def)) return "";
+  if (is_control(*node.def)) return control_problem(node);
   for (const sbp::Layout* layout : layouts)
     if (layout && layout->placement != first->placement)
       return cat("its tensors lie on ", *first->placement, " and on ", *layout->placement);
-  if (is_control(*node.def)) return control_problem(node);
   if (!all || is_offered(node, tensors, *first->placement)) return "";
   size_t inputs = node.inputs.size();
   return cat(node.def->name(), " offers no signature ", names_of(tensors, 0, inputs), " -> ",

@@ -1,11 +1,11 @@
 #include "session/global_graph.h"
 
 #include <unordered_map>
-#include <unordered_set>
 
 #include "comm/world.h"
 #include "ir/layouts.h"
 #include "passes/pass.h"
+#include "passes/sbp/places.h"
 
 namespace tw::session {
 
@@ -20,24 +20,6 @@ ir::Value boxed(ir::Graph& graph, const ir::Value& value, const sbp::LayoutRef& 
   ir::Node& node = graph.append(boxing, {&value, 1}, {}, boxing.defaults());
   node.outputs[0]->layout = to;
   return node.outputs[0];
-}
-
-// Values that are global because something that they are made of is.
-std::unordered_set<const ir::ValueImpl*> placed_values(const ir::Graph& graph) {
-  std::unordered_set<const ir::ValueImpl*> placed;
-  for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
-    for (const ir::Leaf& leaf : *leaves)
-      if (leaf.value->layout) placed.insert(leaf.value.get());
-  const ir::LocalNodes locals(graph);
-  for (const auto& node : graph.nodes) {
-    if (ir::is_take_part(*node->def) || locals.makes(*node)) continue;
-    bool any = false;
-    for (const ir::Value& input : node->inputs) any |= input && placed.contains(input.get());
-    for (const ir::GraphRef& output : node->outputs) any |= output->layout != nullptr;
-    if (!any) continue;
-    for (const ir::GraphRef& output : node->outputs) placed.insert(output.get());
-  }
-  return placed;
 }
 
 class LeafSharer {
@@ -101,7 +83,7 @@ class LeafSharer {
 
 void decide_layouts(ir::Graph& graph, std::span<const sbp::PlacementRef> results) {
   // What is made from nothing alone lies nowhere yet.
-  const auto placed = placed_values(graph);
+  const passes::Places placed = passes::find_places(graph);
   for (size_t i = 0; i < results.size(); i++)
     if (results[i] && !placed.contains(graph.outputs[i].get()))
       graph.outputs[i] = boxed(graph, graph.outputs[i], broadcast_on(results[i]));

@@ -141,3 +141,33 @@ def test_processes_agree_on_what_they_do_in_branches(ranks):
     outcome = ranks(2, DIFFERENT)
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("CommError True") == 2, outcome.out
+
+
+BY_PARTS = """
+import numpy as np
+where, B, S = tw.placement.all("cpu"), tw.sbp.broadcast, tw.sbp.split
+
+def f(x):
+    y = tw.cond(x.to_local().sum() > 0, lambda: x * 2 + x.sum(), lambda: x.exp())
+    def far(y): return y.to_global(sbp=S(0)).to_local().abs().max() > 0.5
+    return tw.while_loop(far, lambda y: y * 0.5 - y.mean(), (y,))[0]
+
+compiled = tw.jit(f)
+for sign in (1, -1):
+    x = tw.tensor(np.tile(np.float32([[1.0, 2.0, 3.0]]) * sign, (4, 1)), placement=where, sbp=S(0))
+    for _ in range(3):
+        found = compiled(x)
+    print("alike", np.allclose(found.numpy(), f(x).numpy(), rtol=1e-5))
+x = tw.tensor(np.float32([[1.0], [-1.0]]), placement=where, sbp=S(0))
+try:
+    compiled(x.expand(2, 3).contiguous().to_global(sbp=S(0)))
+except Exception as error:
+    print(type(error).__name__, str(error).replace(chr(10), " ")[:300])
+"""
+
+
+def test_parts_decide_where_the_processes_agree(ranks):
+    outcome = ranks(2, BY_PARTS)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("alike True") == 4, outcome.out
+    assert outcome.out.count("RuntimeError cond: it decides by parts of global tensors") == 2, outcome.out

@@ -28,8 +28,9 @@ void number_boxings(const ir::Graph& graph, BoxingOrder* order) {
 
 class Cutter {
  public:
-  Cutter(ir::Graph& whole, std::vector<int64_t> ranks, const BoxingOrder& order)
-      : whole_(whole), count_(whole.number()), order_(order), locals_(whole) {
+  // `locals`: of the graph that `whole` is, or is a region of.
+  Cutter(ir::Graph& whole, std::vector<int64_t> ranks, const BoxingOrder& order, const ir::LocalNodes& locals)
+      : whole_(whole), count_(whole.number()), order_(order), locals_(locals) {
     result_.ranks = std::move(ranks);
     result_.graph = std::make_unique<ir::Graph>();
     values_.assign(result_.ranks.size(), std::vector<ir::Value>(count_));
@@ -245,7 +246,8 @@ class Cutter {
     return false;
   }
 
-  // Once for all ranks of the process: what goes in and comes out are the parts of them all.
+  // Once for all ranks of the process: what goes in and comes out are the parts of them all. Local operands
+  // that another process alone can make stay unknown.
   void control(const ir::Node& node) {
     const bool loop = ir::control_kind(*node.def) == ir::ControlKind::kLoop;
     const size_t deciding = loop ? 2 : 1;
@@ -254,22 +256,21 @@ class Cutter {
     for (size_t i = 0; i < deciding; i++) {
       starts.push_back(static_cast<int>(i));
       inputs.push_back(node.inputs[i] ? any_part(node.inputs[i]) : ir::Value());
-      if (node.inputs[i] && !inputs.back()) return;  // of other processes
+      if (node.inputs[i] && !inputs.back()) return check_elsewhere(node);
     }
     for (size_t list = deciding; list + 1 < node.starts.size(); list++) {
       starts.push_back(static_cast<int>(inputs.size()));
-      for (int i = node.starts[list]; i < node.starts[list + 1]; i++)
-        for_each_part(ir::graph_value(node.inputs[i]),
-                      [&](size_t r) { inputs.push_back(of(ir::graph_value(node.inputs[i]), r)); });
+      for (int i = node.starts[list]; i < node.starts[list + 1]; i++) {
+        const ir::GraphValue& operand = ir::graph_value(node.inputs[i]);
+        for_each_part(operand, [&](size_t r) {
+          inputs.push_back(of(operand, r) ? of(operand, r) : unknown(operand.sizes, operand.dtype));
+        });
+      }
     }
     starts.push_back(static_cast<int>(inputs.size()));
-    for (const ir::Value& input : inputs) {
-      const bool absent = &input < inputs.begin() + deciding;
-      if (!absent && !input) return;
-    }
     std::vector<std::unique_ptr<ir::Graph>> regions;
     for (const auto& region : node.regions)
-      regions.push_back(Cutter(*region, result_.ranks, order_).run_region(loop && node.inputs[0]));
+      regions.push_back(Cutter(*region, result_.ranks, order_, locals_).run_region(loop && node.inputs[0]));
     ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()}, {starts.data(), starts.size()},
                                    node.attrs.get(), std::move(regions));
     places_.push_back({0, has_boxings(made)});
@@ -277,6 +278,16 @@ class Cutter {
     size_t next = 0;
     for (const ir::GraphRef& output : node.outputs)
       for_each_part(*output, [&](size_t r) { define(*output, r, made.outputs[next++]); });
+  }
+
+  // Who does not know what decides has nothing to do there.
+  void check_elsewhere(const ir::Node& node) {
+    for (const ir::GraphRef& output : node.outputs)
+      if (output->layout)
+        for_each_part(*output, [&](size_t r) {
+          TW_FAIL(kInternal, node.def->name(), ": rank ", result_.ranks[r], " has a part of a result on ",
+                  *output->layout->placement, ", but does not know what decides");
+        });
   }
 
   void localize(const ir::Node& node, size_t r, void* attrs) const {
@@ -340,7 +351,7 @@ class Cutter {
   std::vector<std::vector<ir::Value>> values_;  // the parts, by rank and the number of the whole; null: none
   std::vector<NodePlace> places_;               // of the nodes of the part
   const BoxingOrder& order_;
-  ir::LocalNodes locals_;
+  const ir::LocalNodes& locals_;
   bool in_region_ = false;
   ProcessGraph result_;
 };
@@ -350,7 +361,8 @@ class Cutter {
 ProcessGraph graph_of_process(ir::Graph& graph, std::vector<int64_t> ranks) {
   BoxingOrder order;
   number_boxings(graph, &order);
-  return Cutter(graph, std::move(ranks), order).run();
+  const ir::LocalNodes locals(graph);
+  return Cutter(graph, std::move(ranks), order, locals).run();
 }
 
 namespace {

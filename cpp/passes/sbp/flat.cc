@@ -13,7 +13,7 @@ constexpr double kUnknownTrips = 8;
 
 class Flattener {
  public:
-  Flattener(ir::Graph& graph, size_t* count) {
+  Flattener(ir::Graph& graph, size_t* count) : locals_(graph) {
     next_ = graph.number();
     for (auto& node : graph.nodes) number_regions(*node);
     add_graph(graph, nullptr, 1);
@@ -34,16 +34,15 @@ class Flattener {
   }
 
   void add_graph(ir::Graph& graph, const ir::Node* around, double times) {
-    const ir::LocalNodes locals(graph);
     for (auto& node : graph.nodes) {
-      if (!node->regions.empty() && !locals.makes(*node)) {
+      if (!node->regions.empty()) {
         add_control(graph, *node, times);
         continue;
       }
       FlatNode flat;
-      flat.kind = ir::is_boxing(*node->def)                                   ? FlatKind::kBoxing
-                  : ir::is_take_part(*node->def) || locals.reads_whole(*node) ? FlatKind::kLocal
-                                                                              : FlatKind::kNode;
+      flat.kind = ir::is_boxing(*node->def)                                    ? FlatKind::kBoxing
+                  : ir::is_take_part(*node->def) || locals_.reads_whole(*node) ? FlatKind::kLocal
+                                                                               : FlatKind::kNode;
       flat.node = node.get();
       flat.around = around;
       flat.times = times;
@@ -126,6 +125,7 @@ class Flattener {
     }
   }
 
+  const ir::LocalNodes locals_;
   int next_ = 0;
   std::vector<FlatNode> flat_;
 };

@@ -14,11 +14,14 @@
 //   return %3, %5
 //
 // The first placement that reads keeps the node. Random nodes stay: on both placements they would have to be
-// the same draw, which only a boxing gives. One walk; near-linear.
+// the same draw, which only a boxing gives. Regions are looked through as the graph is, each by itself: what
+// goes into them and comes out is read where its counterpart on the other side lies. Stages: (1) what is made
+// of global values lies where they do, round loops until nothing changes; (2) one walk; near-linear.
 #include <unordered_map>
 
 #include "ir/layouts.h"
 #include "passes/sbp/layouts.h"
+#include "passes/sbp/places.h"
 
 namespace tw::passes {
 
@@ -26,48 +29,51 @@ namespace {
 
 using ir::Node;
 using ir::Value;
-using PlaceId = const void*;  // a placement, or the process for nodes on parts
-
-constexpr char kProcess = 0;
-
+// Of one graph, or region.
 class Placer {
  public:
-  explicit Placer(ir::Graph& graph) : graph_(graph), locals_(graph) {}
+  Placer(ir::Graph& graph, const ir::LocalNodes& locals, Places& placed)
+      : graph_(graph), locals_(locals), placed_(placed) {}
 
   void run() {
-    for (auto* leaves : {&graph_.inputs, &graph_.variables, &graph_.constants})
-      for (const ir::Leaf& leaf : *leaves)
-        if (leaf.value->layout) placed_[leaf.value.get()] = leaf.value->layout->placement.get();
     std::vector<std::unique_ptr<Node>> old = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (auto& node : old) {
-      place(*node);
+      node->regions.empty() ? place(*node) : place_control(*node);
       graph_.nodes.push_back(std::move(node));
     }
   }
 
  private:
   void place(Node& node) {
-    if (locals_.reads_whole(node)) return place_local(node);
     const bool boxing = ir::is_boxing(*node.def);
     PlaceId placement = nullptr;
     for (const ir::GraphRef& output : node.outputs)
-      if (output->layout) placement = output->layout->placement.get();
+      if (auto at = placed_.find(output.get()); !placement && at != placed_.end()) placement = at->second;
     for (const Value& input : node.inputs)
       if (auto at = placed_.find(input.get()); !placement && input && at != placed_.end())
         placement = at->second;
+    if (locals_.reads_whole(node)) placement = &kProcess;
     if (!placement) return;
-    if (ir::is_take_part(*node.def)) placement = &kProcess;
-    for (const ir::GraphRef& output : node.outputs) placed_[output.get()] = placement;
     for (Value& input : node.inputs)
       if (input && !(boxing && placed_.contains(input.get()))) input = on(input, placement);
   }
 
-  void place_local(Node& node) {
-    for (Value& input : node.inputs)
-      if (input && !placed_.contains(input.get())) input = on(input, &kProcess);
-    for (const ir::GraphRef& output : node.outputs)
-      placed_[output.get()] = output->layout ? PlaceId(output->layout->placement.get()) : &kProcess;
+  void place_control(Node& node) {
+    const size_t first = node.inputs.size() - node.regions[0]->inputs.size();
+    for (size_t i = first; i < node.inputs.size(); i++)
+      read_beside(node.inputs[i], *node.regions[0]->inputs[i - first].value);
+    for (auto& region : node.regions) {
+      Placer inside(*region, locals_, placed_);
+      inside.run();
+      const size_t skipped = region->outputs.size() - node.outputs.size();
+      for (size_t i = 0; i < node.outputs.size(); i++)
+        inside.read_beside(region->outputs[skipped + i], *node.outputs[i]);
+    }
+  }
+
+  void read_beside(Value& value, const ir::ValueImpl& counterpart) {
+    if (auto at = placed_.find(&counterpart); at != placed_.end()) value = on(value, at->second);
   }
 
   // The value as it is read on a placement.
@@ -101,14 +107,18 @@ class Placer {
   }
 
   ir::Graph& graph_;
-  ir::LocalNodes locals_;
-  std::unordered_map<const ir::ValueImpl*, PlaceId> placed_;   // what is made of global values
-  std::unordered_map<const ir::ValueImpl*, PlaceId> read_on_;  // who keeps other values
+  const ir::LocalNodes& locals_;
+  Places& placed_;
+  Places read_on_;  // who keeps other values
   std::unordered_map<PlaceId, std::unordered_map<const Node*, Node*>> copies_;
 };
 
 }  // namespace
 
-void place_literals(ir::Graph& graph) { Placer(graph).run(); }
+void place_literals(ir::Graph& graph) {
+  const ir::LocalNodes locals(graph);
+  Places placed = find_places(graph);
+  Placer(graph, locals, placed).run();
+}
 
 }  // namespace tw::passes

@@ -6,6 +6,7 @@
 #include "passes/sbp/boundary.h"
 #include "passes/sbp/candidates.h"
 #include "passes/sbp/placements.h"
+#include "sbp/joint.h"
 
 namespace tw::passes {
 
@@ -17,7 +18,9 @@ class Stater {
       : graph_(graph), maker_(machine), carried_(carried) {
     size_t count = 0;
     nodes_ = flatten(graph, &count);
-    placements_ = find_placements(graph, nodes_, count);
+    Placements found = find_placements(graph, nodes_, count);
+    placements_ = std::move(found.of_values);
+    deciding_ = std::move(found.deciding);
     given_.resize(count);
     candidates_.resize(count);
     result_.numbers.assign(count, -1);
@@ -67,7 +70,7 @@ class Stater {
   }
 
   void add_use(ir::Value& value, const sbp::Layout* wanted) {
-    result_.problem.uses.push_back({global_number(value), wanted});
+    result_.problem.uses.push_back({global_number(value), wanted, broadcast_on(placement_of(value))});
     result_.uses.push_back(&value);
   }
 
@@ -128,7 +131,7 @@ class Stater {
       case FlatKind::kLocal:
         return {local_candidate(flat)};
       case FlatKind::kPredicate:
-        return {whole_inputs(flat)};
+        return {known_to_all(flat)};
       case FlatKind::kEnter:
       case FlatKind::kExit:
         return boundary_candidates(flat, layouts, carried_layout(flat), placement_at(flat));
@@ -154,6 +157,17 @@ class Stater {
     for (const ir::Value* input : flat.inputs)
       candidate.layouts.push_back(input && placement_of(*input) ? broadcast_on(placement_of(*input))
                                                                 : nullptr);
+    return candidate;
+  }
+
+  // What decides is known wherever its control flow has something to do.
+  Candidate known_to_all(const FlatNode& flat) const {
+    Candidate candidate;
+    const sbp::PlacementRef& all = deciding_.at(flat.node);
+    for (const ir::Value* input : flat.inputs) {
+      const sbp::PlacementRef own = input ? placement_of(*input) : nullptr;
+      candidate.layouts.push_back(own ? broadcast_on(sbp::covers(*own, *all) ? own : all) : nullptr);
+    }
     return candidate;
   }
 
@@ -184,7 +198,8 @@ class Stater {
   CandidateMaker maker_;
   const CarriedLayouts& carried_;
   std::vector<FlatNode> nodes_;
-  std::unordered_map<const FlatNode*, const sbp::Layout*> exits_;  // of carried values
+  std::unordered_map<const FlatNode*, const sbp::Layout*> exits_;    // of carried values
+  std::unordered_map<const ir::Node*, sbp::PlacementRef> deciding_;  // by control flow
   // By the ids of values.
   std::vector<sbp::PlacementRef> placements_;
   Layouts given_;

@@ -32,10 +32,12 @@ struct SearchNode {
   bool boxing = false;
 };
 
-// What is wanted of a value when all nodes have run. Null: any layout without a pending reduction.
+// What is wanted of a value when all nodes have run. Null: any layout without a pending reduction, on the
+// placement of `beside`, or where this is null too, anywhere.
 struct FinalUse {
   int value = 0;
   const sbp::Layout* wanted = nullptr;
+  const sbp::Layout* beside = nullptr;
 };
 
 struct Problem {

@@ -45,6 +45,9 @@ Source source_of(const std::vector<const sbp::Layout*>& available, const Demand&
                  const SearchValue& value, BoxingTimes& times) {
   Source best{-1, nullptr, 0};
   for (size_t i = 0; i < available.size(); i++) {
+    if (demand.kind == DemandKind::kFinal && demand.layout &&
+        available[i]->placement != demand.layout->placement)
+      continue;
     const sbp::Layout* wanted =
         demand.kind == DemandKind::kFinal ? without_pending(available[i]) : demand.layout;
     const BoxingTimes::Entry& entry = times.of(*available[i], *wanted, value);

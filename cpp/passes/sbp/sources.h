@@ -35,7 +35,7 @@ class BoxingTimes {
 enum class DemandKind : uint8_t {
   kTake,   // the layout, which stays available
   kTurn,   // what is cheapest to box to the layout, by a node that is in the graph
-  kFinal,  // any layout without a pending reduction
+  kFinal,  // any layout without a pending reduction, on the placement of `layout`
 };
 
 struct Demand {
@@ -55,7 +55,7 @@ Source source_of(const std::vector<const sbp::Layout*>& available, const Demand&
 // What a node's candidate demands of its input number `input`, which is there.
 Demand demand_of(const SearchNode& node, const Candidate& candidate, size_t input);
 inline Demand demand_of(const FinalUse& use) {
-  return {use.wanted ? DemandKind::kTake : DemandKind::kFinal, use.wanted};
+  return {use.wanted ? DemandKind::kTake : DemandKind::kFinal, use.wanted ? use.wanted : use.beside};
 }
 
 // What a choice costs. One that is shorter than the nodes: what these cost, without the last uses.

@@ -242,6 +242,42 @@ TEST(control_flow_holds_the_parts_of_all_ranks) {
   check_meetings(all_of(*graph));
 }
 
+constexpr const char* kStagesInALoop = R"ir(graph "g" {
+  input %0 "x" : float32[4] @cpu[0] B
+  input %1 "y" : float32[4] @cpu[1] B
+  input %2 "z" : float32[4] @cpu[2] B
+  %3, %4 = loop(None, None, [%0, %1], [], [], length=3) body {
+    input %0 "" : float32[4] @cpu[0] B
+    input %1 "" : float32[4] @cpu[1] B
+    %2 = exp(%0) : float32[4] @cpu[0] B
+    %3 = boxing(%2) : float32[4] @cpu[1] B
+    %4 = add(%1, %3) : float32[4] @cpu[1] B
+    return %2, %4
+  } : float32[4] @cpu[0] B, float32[4] @cpu[1] B
+  return %3, %4, %2
+}
+)ir";
+
+// Each rank has the loop with its own nodes, and none where it has nothing to do.
+TEST(stages_go_through_one_loop) {
+  CHECK_EQ(cut(kStagesInALoop, {0}), R"ir(graph "g" {
+  input %0 "x@0" : float32[4]
+  %1 = loop(None, None, [%0], [], [], length=3) body {
+    input %0 "@0" : float32[4]
+    %1 = exp(%0) : float32[4]
+    boxing_part([%1], source="cpu[0] B", target="cpu[1] B", size=[4], dtype=float32, ranks=[0], order=0)
+    return %1
+  } : float32[4]
+  return %1
+}
+)ir");
+  auto graph = parsed(kStagesInALoop);
+  auto all = all_of(*graph);
+  check_meetings(all);
+  CHECK_EQ(all[1].graph->nodes[0]->regions[0]->nodes.size(), 2);
+  CHECK(all[2].outputs == (std::vector<PartOf>{{2, 2}}));
+}
+
 // A rank that comes to a boxing in a region alone.
 TEST(boxings_in_regions_meet_too) {
   auto graph = parsed(kLoop);

@@ -170,6 +170,20 @@ def test_gradients_of_results_go_through_control_flow():
         np.testing.assert_allclose(one, wanted.numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("where, how", LAYOUTS)
+def test_gradients_that_nothing_global_is_read_for_lie_as_the_leaves(where, how):
+    def f(x):
+        y = tw.cond(x.sum() > 0, lambda: x / 2, lambda: x * 3)
+        return tw.while_loop(lambda y: y.abs().sum() > 1, lambda y: y / 2, (y,), max_iterations=5)[0]
+
+    x = values((8, 4)).to_global(where, how).requires_grad_()
+    tw.jit(f)(x).sum().backward()
+    found, x.grad = x.grad, None
+    f(x).sum().backward()
+    assert found.sbp == x.sbp
+    same(found, x.grad)
+
+
 def test_a_step_that_an_optimizer_takes_or_not():
     def weights(compile, place):
         tw.manual_seed(0)
@@ -219,7 +233,49 @@ def parts_carried(x):
     return tw.scan(lambda carried, _: (body(*carried), None), (x, tw.zeros(())), tw.arange(3.0))[0][1]
 
 
-@pytest.mark.parametrize("f", [parts_in_a_branch, parts_in_a_loop, parts_carried])
+def parts_decide_a_branch(x):
+    return tw.cond(x.to_local()[0].sum() > 0, lambda: x.softmax(0), lambda: x.exp() * 2)
+
+
+def parts_decide_a_loop(x):
+    return tw.while_loop(
+        lambda h: h.to_global(sbp=S(0)).to_local()[1].abs().sum() > 0.1, lambda h: h / 2, (x,), max_iterations=9
+    )[0]
+
+
+def parts_decide_what_else_they_are(x):
+    mine = x.to_local()[0]
+    y, part = tw.cond(mine.sum() > 0, lambda: (x * 2, mine.exp()), lambda: (x, mine * 3))
+    return y.sum(), part
+
+
+def parts_decide_about_themselves(x):
+    mine = x.to_local()[0]
+    mine = tw.cond(mine.sum() > 0, lambda: mine * 2, lambda: mine.exp())
+    return tw.while_loop(lambda part: part.abs().max() > 0.1, lambda part: part * 0.5, (mine,), max_iterations=9)[0]
+
+
+def parts_decide_inside(x):
+    def body(h, n):
+        part = h.to_global(sbp=S(0)).to_local()[0]
+        return tw.cond(part.sum() > n, lambda: h * 0.5, lambda: h + n), n + 1
+
+    return tw.while_loop(lambda h, n: n < 3, body, (x, 0), max_iterations=4)[0]
+
+
+def converted_parts(x):
+    part = x.to_local()[1]
+    y = x * 3 if part.sum() > 0 else x.exp()
+    while part.abs().sum() > 0.2:
+        y = y + x
+        part = part * 0.5
+    return y
+
+
+DECIDING = [parts_decide_a_branch, parts_decide_a_loop, parts_decide_inside, parts_decide_about_themselves]
+
+
+@pytest.mark.parametrize("f", [parts_in_a_branch, parts_in_a_loop, parts_carried, *DECIDING])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_regions_work_on_parts(f, sign):
     found, wanted = ((values((5, 3)) * sign).to_global(PAIR, S(0)).requires_grad_() for _ in range(2))
@@ -228,6 +284,13 @@ def test_regions_work_on_parts(f, sign):
     result.sum().backward()
     expected.sum().backward()
     same(found.grad, wanted.grad)
+
+
+@pytest.mark.parametrize("f", [parts_decide_what_else_they_are, converted_parts])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_parts_decide(f, sign):
+    x = (values((5, 3)) * sign).to_global(PAIR, S(0))
+    same(tw.jit(f)(x), f(x))
 
 
 # ---- errors
@@ -250,11 +313,6 @@ def test_regions_work_on_parts(f, sign):
             lambda x, y: tw.while_loop(lambda y: y.sum() < 3, lambda y: x, (y,)),
             tw.PlacementError,
             "loop: what is carried lies on one placement, or is local",
-        ),
-        (
-            lambda x, y: tw.cond(x.sum() > 0, lambda: x.to_global(LINE, B).sum(), lambda: x.to_global(LINE, B).mean()),
-            NotImplementedError,
-            "cond: a branch or a loop of a traced function works on one placement, .* to_global brings them together",
         ),
     ],
 )
