@@ -20,8 +20,8 @@ namespace tw::comm {
 
 constexpr int64_t kDefaultTimeoutMs = 30 * 60 * 1000;
 
-// Who makes calls. Programs run beside eager mode, so that the order in which the calls of the two follow each
-// other may be another one on every rank: each has groups of its own.
+// Who makes calls. Programs run beside eager mode, so that the order in which the calls of the two follow
+// each other may be another one on every rank: each has groups of its own.
 enum class Caller : uint8_t { kEager, kProgram };
 
 class Group : public RefCounted {
