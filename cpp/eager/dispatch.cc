@@ -159,7 +159,13 @@ ir::Value number_operand(const Scalar& value) {
 }
 
 bool has_kernel(const ir::OpDef& def) { return kernels_here()[def.id] != nullptr; }
-device::Kernel kernel_of(const ir::OpDef& def) { return g_kernels[0][def.id]; }
+device::Kernel kernel_of(const ir::OpDef& def, device::DeviceType type) {
+  return g_kernels[static_cast<int>(type)][def.id];
+}
+bool never_expands(const ir::OpDef& def) {
+  const device::Accelerator* other = device::find_accelerator();
+  return kernel_of(def) && (!def.expand || !other || kernel_of(def, other->type()));
+}
 void set_lock_hooks(LockHooks hooks) { g_lock_hooks = hooks; }
 void observe_launches(LaunchObserver* observer) { g_observer.store(observer); }
 

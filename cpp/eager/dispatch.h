@@ -39,8 +39,11 @@ void advance_versions(const ir::OpDef& def, std::span<const ir::Value> inputs, s
 // which are null and made by the kernel.
 void launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
             const void* attrs, std::span<const ir::Meta> metas, std::span<Tensor> outputs);
-bool has_kernel(const ir::OpDef& def);           // for the device of modes()
-device::Kernel kernel_of(const ir::OpDef& def);  // for the CPU; null where there is none
+bool has_kernel(const ir::OpDef& def);  // for the device of modes()
+// Null where there is none.
+device::Kernel kernel_of(const ir::OpDef& def, device::DeviceType type = device::DeviceType::kCpu);
+// No kind of device that is there expands the op.
+bool never_expands(const ir::OpDef& def);
 // Gives a kind of device its kernels, before the first op runs there.
 void use_kernels(const device::KernelTable& table, device::DeviceType type);
 

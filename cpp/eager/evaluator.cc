@@ -2,11 +2,14 @@
 
 #include "eager/dispatch.h"
 #include "eager/modes.h"
+#include "eager/placing.h"
 
 namespace tw::eager {
 
+// Always on the CPU: where a graph runs elsewhere, too, its numbers are known here.
 std::optional<Scalar> EagerEvaluator::evaluate(const ir::Node& node, std::span<const Scalar> inputs) {
-  if (!has_kernel(*node.def)) return std::nullopt;
+  DeviceGuard on_cpu(host_device());
+  if (!eager::has_kernel(*node.def)) return std::nullopt;
   TracerPause pause;
   ir::Values operands;
   for (size_t i = 0; i < inputs.size(); i++)
@@ -20,6 +23,10 @@ std::optional<Scalar> EagerEvaluator::evaluate(const ir::Node& node, std::span<c
     return std::nullopt;
   }
   return item(*output);
+}
+
+bool EagerEvaluator::has_kernel(const ir::OpDef& def, const std::string& device) {
+  return kernel_of(def, device::parse_device(device).type) != nullptr;
 }
 
 }  // namespace tw::eager

@@ -8,6 +8,7 @@ namespace tw::eager {
 class EagerEvaluator final : public ir::Evaluator {
  public:
   std::optional<Scalar> evaluate(const ir::Node& node, std::span<const Scalar> inputs) override;
+  bool has_kernel(const ir::OpDef& def, const std::string& device) override;
 };
 
 }  // namespace tw::eager

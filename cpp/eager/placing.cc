@@ -5,6 +5,7 @@
 #include "base/memory_order.h"
 #include "eager/node.h"
 #include "eager/result_order.h"
+#include "eager/tracer.h"
 
 namespace tw::eager {
 
@@ -13,7 +14,9 @@ namespace {
 bool on_cpu(device::Device device) { return device.type == device::DeviceType::kCpu; }
 
 [[noreturn]] void fail_on_mixture(const ir::OpDef& def, device::Device a, device::Device b) {
-  TW_FAIL(kValue, def.name(), ": all tensors must lie on one device, got ", a, " and ", b);
+  Tracer* tracer = modes().tracer;
+  TW_FAIL(kValue, def.name(), ": all tensors must lie on one device, got ", a, " and ", b,
+          tracer ? tracer->here() : "");
 }
 
 // Copies bytes on the target's stream, or on the source's where the target is the CPU.
@@ -120,11 +123,10 @@ std::span<const ir::Value> brought(std::span<const ir::Value> inputs, device::De
 Tensor to_device(const Tensor& tensor, device::Device device, bool ahead) {
   // The devices of one CPU see each other's memory.
   if (tensor->device() == device || (on_cpu(tensor->device()) && on_cpu(device))) return tensor;
-  TW_CHECK(!modes().tracer, kNotImplemented, "to: a traced function cannot move a tensor from ",
-           tensor->device(), " to ", device, ": graphs run on the CPU");
   TW_CHECK(!tensor->global, kNotImplemented, "to: a global tensor cannot move to ", device);
   device::backend_of(device);  // throws where there is none
-  Tensor result = copied_to(tensor, device, ahead);
+  Tracer* tracer = modes().tracer;
+  Tensor result = tracer ? tracer->moved(*tensor, device) : copied_to(tensor, device, ahead);
   bool differentiable = is_float(tensor->dtype) || is_complex(tensor->dtype);
   if (modes().grad_enabled && tensor->needs_grad() && differentiable) {
     Ref<Node> node = make_ref<ToDeviceNode>(tensor->device());

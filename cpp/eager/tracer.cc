@@ -22,10 +22,12 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
   return graph.append(full, {}, {}, attrs.get());
 }
 
-// Plans name no devices yet.
-void check_on_cpu(device::Device device) {
-  TW_CHECK(device.type == device::DeviceType::kCpu, kNotImplemented,
-           "a traced function: graphs run on the CPU, and one of its tensors lies on ", device);
+bool on_cpu(device::Device device) { return device.type == device::DeviceType::kCpu; }
+
+// Where no accelerator takes part it does not matter: numbers, and what is made of nothing.
+bool floats(device::Device device, std::span<const ir::Value> inputs) {
+  return on_cpu(device) &&
+         std::ranges::all_of(inputs, [](const ir::Value& input) { return !input || input->rank() == 0; });
 }
 
 // A 0-dim value for tensors on any placements: brought to each once.
@@ -65,7 +67,7 @@ Tracer::Tracer(std::unique_ptr<OriginSource> origins)
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
-  check_on_cpu(like.device());
+  if (!on_cpu(like.device())) settle(like.device(), name.c_str());
   Tensor tensor = make_ref<TensorImpl>();
   tensor->dtype = like.dtype;
   tensor->storage = make_ref<Storage>(like.device(), like.storage->size_bytes(), Storage::Symbolic());
@@ -111,10 +113,33 @@ Tensor Tracer::number_operand(int number, const Scalar& now) {
 }
 
 Ref<Storage> Tracer::make_storage(device::Device device, size_t size_bytes) {
-  check_on_cpu(device);
   made_.push_back(make_ref<Storage>(device, size_bytes, Storage::Symbolic()));
   if (!scopes_.empty()) region_of_[made_.back().get()] = scopes_.back().id;
   return made_.back();
+}
+
+std::string Tracer::here() {
+  find_line();
+  return graph_->place.origin ? cat(" (at ", graph_->strings[graph_->place.origin], ")") : "";
+}
+
+// All devices of the CPU are one here.
+void Tracer::settle(device::Device device, const char* what) {
+  bool same = device_ && (*device_ == device || (on_cpu(*device_) && on_cpu(device)));
+  if (same) return;
+  TW_CHECK(!device_, kValue, what, here(), ": it is on ", device, ", and ", settled_by_, " on ", *device_,
+           "; a traced function computes on one device: move tensors there with .to()");
+  device_ = device;
+  settled_by_ = what + here();
+  graph_->device = on_cpu(device) ? "cpu" : device::name_of(device);
+}
+
+Tensor Tracer::moved(TensorImpl& tensor, device::Device device) {
+  if (!on_cpu(device)) settle(device, "to");
+  Tensor result = empty(tensor.sizes, tensor.dtype, device);
+  if (is_dense(tensor.sizes, tensor.strides)) result->set_geometry({tensor.sizes, tensor.strides, 0});
+  bind_output(*result, value_of(tensor));
+  return result;
 }
 
 void Tracer::filled_by_host(const Ref<Storage>& storage) { host_filled_[storage.get()] = storage; }
@@ -185,7 +210,7 @@ TensorImpl& owner_of(TensorImpl& tensor) {
 // where the tensor is a window on larger memory.
 SymbolicMemory& Tracer::capture(TensorImpl& given) {
   TensorImpl& tensor = owner_of(given);
-  check_on_cpu(tensor.device());
+  if (!on_cpu(tensor.device())) settle(tensor.device(), "a tensor of the outside");
   bool constant = host_filled_.count(tensor.storage.get());
   auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
@@ -270,6 +295,7 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
            ": the size of its result depends on data, which a traced function cannot know");
   find_line();
+  if (!floats(modes().device, inputs)) settle(modes().device, def.name());
   SmallVector<ir::Value, 6> values;
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::Value& input = inputs[i];

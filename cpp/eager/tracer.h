@@ -90,6 +90,11 @@ class Tracer {
   void view(const ir::OpDef& def, const TensorImpl& input, const void* attrs, const TensorImpl& result);
   Ref<Storage> make_storage(device::Device device, size_t size_bytes);
   void filled_by_host(const Ref<Storage>& storage);
+  // The same value, in memory of another device. What lies on the CPU at the ends of the program, its leaves
+  // and its results, is brought by a run; between them all is computed on one device.
+  Tensor moved(TensorImpl& tensor, device::Device device);
+  // The user's line as errors have it: " (at train.py:12)"; empty where it is not known.
+  std::string here();
   // Throws kNotImplemented for a second generator where the draws of a region are known only after a run.
   PhiloxKey next_draw(Generator& generator = default_generator());
   // Those that a run draws from, and for each draw of a graph or a region which of them.
@@ -203,6 +208,9 @@ class Tracer {
   ir::Value whole_of(const Storage& storage);
 
  private:
+  // `what`, an op or a tensor, decides that the program computes on `device`. Throws kValue where another one
+  // has decided otherwise.
+  void settle(device::Device device, const char* what);
   struct Region {
     uint64_t id, start, differentiates;
     std::unique_ptr<ir::Graph> graph;
@@ -221,6 +229,7 @@ class Tracer {
     bool fixed;
     int variable = -1;
   };
+  device::Device region_device() const;
   void bind_written_inputs();
   void bind_variables();
   bool written(const Storage* storage) const;
@@ -249,6 +258,8 @@ class Tracer {
   };
 
   std::unique_ptr<ir::Graph> graph_;
+  std::optional<device::Device> device_;
+  std::string settled_by_;  // which op or tensor, and where
   ir::Graph* at_;
   std::vector<Region> scopes_;  // that have begun and not ended, the outermost first
   uint64_t region_count_ = 0;

@@ -1,5 +1,6 @@
 // Regions of a trace. Each keeps what the storages around it held when it first touched them, and puts that
 // back in the end: to the outside, nothing has happened. What it made of them is handed to the caller.
+#include "eager/modes.h"
 #include "eager/node.h"
 #include "eager/tracer.h"
 #include "ir/control.h"
@@ -53,8 +54,13 @@ void Tracer::note_write(TensorImpl& tensor) {
   }
 }
 
+// What regions are given, and give, lies where the program computes.
+device::Device Tracer::region_device() const {
+  return device_ && device_->type != device::DeviceType::kCpu ? *device_ : modes().device;
+}
+
 Tensor Tracer::add_region_input(const std::string& name, DType dtype, const Dims& sizes) {
-  Tensor tensor = empty(sizes, dtype);
+  Tensor tensor = empty(sizes, dtype, region_device());
   ir::GraphRef value = ir::make_graph_value(dtype, sizes);
   at_->inputs.push_back({name, value});
   bind_output(*tensor, value);
@@ -142,7 +148,7 @@ void Tracer::write_whole(const Ref<Storage>& storage, ir::Value value) {
 }
 
 Tensor Tracer::tensor_for(const ir::Value& value) {
-  Tensor tensor = empty(value->sizes, value->dtype);
+  Tensor tensor = empty(value->sizes, value->dtype, region_device());
   bind_output(*tensor, value);
   return tensor;
 }

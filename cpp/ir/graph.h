@@ -95,10 +95,11 @@ class StringTable {
 class Graph {
  public:
   std::string name = "graph";
-  std::vector<Leaf> inputs;                  // given anew in every run
-  std::vector<Leaf> variables;               // state: read, and written by the assignments
-  std::vector<Leaf> constants;               // tensors that never change
-  std::vector<std::string> numbers;          // names of the Python numbers that are given in every run
+  std::string device = "cpu";        // where it runs, as plans name it; regions run with what is around
+  std::vector<Leaf> inputs;          // given anew in every run
+  std::vector<Leaf> variables;       // state: read, and written by the assignments
+  std::vector<Leaf> constants;       // tensors that never change
+  std::vector<std::string> numbers;  // names of the Python numbers that are given in every run
   std::vector<std::unique_ptr<Node>> nodes;  // each after those whose values it takes
   std::vector<Value> outputs;
   std::vector<Assignment> assignments;  // in the order in which they are committed; one a variable

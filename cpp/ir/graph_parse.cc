@@ -27,6 +27,7 @@ class GraphParser {
   std::unique_ptr<Graph> parse() {
     lexer_.expect_word("graph");
     graph_->name = lexer_.expect_string("the name of the graph");
+    if (lexer_.take_word("on")) graph_->device = lexer_.expect_string("the name of a device");
     body();
     if (lexer_.peek().kind != TokenKind::kEnd) lexer_.fail("the end");
     return std::move(graph_);

@@ -214,6 +214,10 @@ std::string print_graph(Graph& graph) {
   for_each_graph(graph, [](Graph& one) { one.number(); });
   std::string out = "graph ";
   print_string(out, graph.name);
+  if (graph.device != "cpu") {
+    out += " on ";
+    print_string(out, graph.device);
+  }
   out += " {\n";
   print_body(out, graph, graph, "  ");
   out += "}\n";

@@ -14,7 +14,8 @@
 //     draws 4
 //   }
 //
-// The inputs of a node come first, in the order of the op's schema, None where an optional one is absent;
+// Behind its name stands the device of a graph that runs elsewhere than on the CPU: graph "step" on "cuda:0"
+// {. The inputs of a node come first, in the order of the op's schema, None where an optional one is absent;
 // attributes follow by name, those that equal their default left out. Behind the type of a value stands its
 // layout, where it has one: float32[8, 4] @cpu[[0, 1], [2, 3]] (S(0), B). A lifted number ($0) stands where
 // the attribute or the item of a list would, with the value that it had when the graph was made ($0:0.1)

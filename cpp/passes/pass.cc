@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/control.h"
+#include "ir/evaluator.h"
 #include "ir/graph_text.h"
 #include "ir/verify.h"
 #include "passes/memory/memory.h"
@@ -57,10 +58,17 @@ void run_pass(ir::Graph& graph, const Pass& pass) {
   if (wants_print(pass.name)) print(graph, cat("after ", pass.name));
 }
 
+// Without an Evaluator nothing is known of kernels.
+bool suits(const Pass& pass, const std::string& device) {
+  ir::Evaluator* evaluator = ir::Evaluator::current();
+  return !pass.makes || !evaluator || evaluator->has_kernel(ir::registry().get(pass.makes), device);
+}
+
 }  // namespace
 
 void run_passes(ir::Graph& graph, std::span<const Pass> passes) {
-  for (const Pass& pass : passes) run_pass(graph, pass);
+  for (const Pass& pass : passes)
+    if (suits(pass, graph.device)) run_pass(graph, pass);
 }
 
 void simplify(ir::Graph& graph) {

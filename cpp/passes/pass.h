@@ -12,12 +12,14 @@ namespace tw::passes {
 struct Pass {
   const char* name;
   void (*run)(ir::Graph& graph);
-  bool whole = false;  // it looks into regions itself, and is run on the graph alone
+  bool whole = false;           // it looks into regions itself, and is run on the graph alone
+  const char* makes = nullptr;  // an op that is there for speed: run only where the graph's device has it
 };
 
-// Runs the passes in order and verifies the graph after each; an error of the verifier names the pass. The
-// environment variable THALWEG_PRINT_IR prints the graph to the standard error output: after the passes that
-// it names, separated by commas, and as it was given to simplify() for `before`; `after_all` is all of these.
+// Runs the passes in order, but those whose op the device has no kernel for, and verifies the graph after
+// each; an error of the verifier names the pass. The environment variable THALWEG_PRINT_IR prints the graph
+// to the standard error output: after the passes that it names, separated by commas, and as it was given to
+// simplify() for `before`; `after_all` is all of these.
 void run_passes(ir::Graph& graph, std::span<const Pass> passes);
 
 // The passes that need no knowledge of devices or memory, in the order in which they run.

@@ -58,7 +58,7 @@ class Writer {
   plan::Plan run() {
     plan_.name = graph_.name;
     plan_.draws = graph_.draws;
-    if (layout_.ranks.empty()) plan_.devices = {"cpu"};
+    if (layout_.ranks.empty()) plan_.devices = {root_.device};
     for (int64_t rank : layout_.ranks)
       plan_.devices.push_back(rank == first_rank_ ? "cpu" : cat("cpu:", rank - first_rank_));
     plan_.strings = root_.strings.all();

@@ -1,7 +1,7 @@
 #include "runtime/executable.h"
 
 #include "base/error.h"
-#include "device/backend.h"
+#include "device/accelerator.h"
 #include "device/cpu/caching_allocator.h"
 #include "plan/check.h"
 #include "runtime/chain.h"
@@ -28,15 +28,19 @@ Options checked(const Options& options) {
 Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
     : plan_(checked(std::move(plan))),
       options_(checked(options)),
+      device_(device::parse_device(plan_.devices[0])),
       layout_(plan_),
       observer_(options.observer),
       finished_(options.steps_in_flight) {
+  if (elsewhere()) stream_ = Ref<device::Stream>(&device::accelerator().current_stream(device_.index));
   allocate_arenas();
   try {
     for (size_t i = 0; i < plan_.actors.size(); i++)
       chains_.push_back(std::make_unique<Chain>(plan_, static_cast<int>(i), source, bases_));
     bool alone = plan_.actors.size() == 1 && plan_.actors[0].kind == plan::ActorKind::kChain &&
                  plan_.registers.empty();
+    TW_CHECK(alone || !elsewhere(), kNotImplemented,
+             "run: plans of several actors run on the CPU, got one on ", device_);
     if (!alone)
       engine_ = std::make_unique<Engine>(plan_, chains_,
                                          EngineOptions{options.steps_in_flight, options.workers, &observer_});
@@ -60,17 +64,16 @@ void Executable::allocate_arenas() {
     const plan::Segment& segment = plan_.segments[i];
     if (segment.kind != plan::SegmentKind::kArena) continue;
     device::Device device = device::parse_device(plan_.devices[segment.device]);
-    TW_CHECK(device.type == device::DeviceType::kCpu, kNotImplemented, "plan: no backend runs plans on ",
-             device);
     auto size_bytes = static_cast<size_t>(segment.size_bytes);
-    void* data = device::cpu_backend().allocate(size_bytes, device.index);
-    arenas_.push_back({data, size_bytes, device.index});
+    void* data = device::backend_of(device).allocate(size_bytes, device.index);
+    arenas_.push_back({data, size_bytes, device});
     bases_[i] = static_cast<char*>(data);
   }
 }
 
 void Executable::free_arenas() {
-  for (const Arena& arena : arenas_) device::cpu_backend().free(arena.data, arena.size_bytes, arena.device);
+  for (const Arena& arena : arenas_)
+    device::backend_of(arena.device).free(arena.data, arena.size_bytes, arena.device.index);
   arenas_.clear();
 }
 
@@ -82,7 +85,20 @@ int64_t Executable::arena_bytes() const {
 
 int Executable::thread_count() const { return engine_ ? engine_->thread_count() : 0; }
 
+// The arena is one for all runs: on another stream than the last, a run waits for what is queued there.
+void Executable::follow_stream() {
+  device::Accelerator& backend = device::accelerator();
+  device::Stream& now = backend.current_stream(device_.index);
+  if (stream_.get() == &now) return;
+  Ref<device::Event> ready = backend.make_event(device_.index);
+  ready->record(*stream_);
+  backend.wait(now, *ready);
+  for (const Arena& arena : arenas_) backend.record_use(arena.data, now);
+  stream_ = Ref<device::Stream>(&now);
+}
+
 void Executable::run_here(const Bindings& bindings) {
+  if (elsewhere()) follow_stream();
   layout_.fill(bindings, &step_);
   Chain& chain = *chains_[0];
   chain.bind(step_);

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "device/backend.h"
 #include "runtime/kernel_source.h"
 #include "runtime/observer.h"
 #include "runtime/steps.h"
@@ -54,10 +55,11 @@ class Executable {
   // Threads of its own, those of host calls included; 0: runs on the caller's.
   int thread_count() const;
 
-  // Runs a step to its end. A plan of a single chain runs on the caller's thread; others run on workers while
-  // the caller sleeps. A failure stops the step everywhere and is thrown, the first cause, with module and
-  // origin; the next run works. Any thread may call; runs begin in the order of the calls. Returns by how
-  // many draws it took more than Plan::draws, which may be negative; see has_open_draws.
+  // Runs a step to its end; on an accelerator, whose device is the thread's current one, to where its last
+  // launch is queued on the current stream. A plan of a single chain runs on the caller's thread; others run
+  // on workers while the caller sleeps. A failure stops the step everywhere and is thrown, the first cause,
+  // with module and origin; the next run works. Any thread may call; runs begin in the order of the calls.
+  // Returns by how many draws it took more than Plan::draws, which may be negative; see has_open_draws.
   int64_t run(const Bindings& bindings);
   // Starts a step. Blocks while `steps_in_flight` steps are not done. A failure of a run that nobody waited
   // for is thrown here, by the start that takes its place. When a run fails, those started after it fail with
@@ -69,8 +71,10 @@ class Executable {
   struct Arena {
     void* data;
     size_t size_bytes;
-    int device;
+    device::Device device;
   };
+  bool elsewhere() const { return device_.type != device::DeviceType::kCpu; }
+  void follow_stream();
   void allocate_arenas();
   void free_arenas();
   void run_here(const Bindings& bindings);
@@ -80,6 +84,8 @@ class Executable {
 
   plan::Plan plan_;
   Options options_;
+  device::Device device_;       // where the chains run
+  Ref<device::Stream> stream_;  // of an accelerator: that the last run was queued on
   BindingLayout layout_;
   std::vector<Arena> arenas_;
   std::vector<char*> bases_;  // of arenas, by segment

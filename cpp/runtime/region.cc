@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "device/accelerator.h"
 #include "runtime/chain.h"
 
 namespace tw::runtime {
@@ -14,9 +15,52 @@ using plan::SegmentKind;
 
 namespace {
 
-int64_t bytes_of(const device::Operand& operand) { return operand.count() * size_of(operand.dtype); }
+size_t bytes_of(const device::Operand& operand) {
+  return static_cast<size_t>(operand.count() * size_of(operand.dtype));
+}
 
 }  // namespace
+
+// What decides, and what is copied, lies where the region's kernels run; on an accelerator, to read it is to
+// wait for the stream.
+class RegionLaunch::Memory {
+ public:
+  explicit Memory(const std::string& device) : device_(device::parse_device(device)) {
+    if (device_.type != device::DeviceType::kCpu) backend_ = &device::accelerator();
+    if (backend_) flag_ = backend_->allocate(sizeof(bool), device_.index);
+  }
+  ~Memory() {
+    if (backend_) backend_->free(flag_, sizeof(bool), device_.index);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  template <class T>
+  T read(const void* from) {
+    T value;
+    copy(&value, from, sizeof(T));
+    if (backend_) stream().synchronize();
+    return value;
+  }
+  void copy(void* to, const void* from, size_t size_bytes) {
+    if (backend_)
+      backend_->copy(to, from, size_bytes, stream());
+    else
+      std::memcpy(to, from, size_bytes);
+  }
+  // Where a body writes whether its loop goes on.
+  void* flag() {
+    if (backend_) backend_->record_use(flag_, stream());
+    return flag_;
+  }
+
+ private:
+  device::Stream& stream() { return backend_->current_stream(device_.index); }
+  device::Device device_;
+  device::Accelerator* backend_ = nullptr;  // null: the CPU
+  bool here_ = false;
+  void* flag_ = &here_;
+};
 
 struct RegionLaunch::Body {
   Body(const plan::Plan& p, KernelSource& source)
@@ -42,7 +86,11 @@ struct RegionLaunch::Body {
 
 RegionLaunch::RegionLaunch(const plan::Region& region, const plan::Launch& launch, int64_t draws,
                            KernelSource& source, Chain& owner)
-    : region_(region), owner_(owner), draw_(launch.draw), draws_(draws) {
+    : region_(region),
+      owner_(owner),
+      draw_(launch.draw),
+      draws_(draws),
+      memory_(std::make_unique<Memory>(region.bodies.at(0).devices.at(0))) {
   for (size_t i = 0; i < region.bodies.size(); i++) {
     auto kernels = source.body(launch, static_cast<int>(i));
     bodies_.push_back(std::make_unique<Body>(region.bodies[i], *kernels));
@@ -99,7 +147,7 @@ void RegionLaunch::run(device::KernelContext& context) {
 }
 
 int64_t RegionLaunch::run_cond(device::KernelContext& context) {
-  Body& body = *bodies_[*context.in(0).as<bool>() ? 0 : 1];
+  Body& body = *bodies_[memory_->read<bool>(context.in(0).data) ? 0 : 1];
   if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
   for (size_t i = 0; i < body.of(SegmentKind::kInput).size(); i++)
     body.point(SegmentKind::kInput, i, context.inputs[i + 1].data);
@@ -117,17 +165,16 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
   if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
   for (size_t i = 0; i < carried; i++) {
     const device::Operand &from = context.inputs[2 + i], &to = context.outputs[i];
-    if (from.data != to.data && bytes_of(to) > 0)
-      std::memcpy(to.data, from.data, static_cast<size_t>(bytes_of(to)));
+    if (from.data != to.data && bytes_of(to) > 0) memory_->copy(to.data, from.data, bytes_of(to));
     body.point(SegmentKind::kVariable, i, to.data);
   }
   for (size_t i = slices; i < operands.size(); i++) body.point(SegmentKind::kInput, i, operands[i].data);
-  bool go_on = !with_pred || *context.in(0).as<bool>();
-  if (with_pred) body.point(SegmentKind::kOutput, 0, &go_on);
+  bool go_on = !with_pred || memory_->read<bool>(context.in(0).data);
+  if (with_pred) body.point(SegmentKind::kOutput, 0, memory_->flag());
 
   const bool bounded = context.in(1).present();
   int64_t trips = region_.length < 0 ? std::numeric_limits<int64_t>::max() : region_.length;
-  if (bounded) trips = std::min(trips, *context.in(1).as<int64_t>());
+  if (bounded) trips = std::min(trips, memory_->read<int64_t>(context.in(1).data));
   int64_t drawn = 0;
   for (int64_t i = 0; i < trips && go_on; i++) {
     TW_CHECK(!cancelled_.load(std::memory_order_relaxed), kRuntime, context.op, ": the step was stopped");
@@ -144,6 +191,7 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
     } else {
       drawn += fire(body, drawn);
     }
+    if (with_pred) go_on = memory_->read<bool>(memory_->flag());
   }
   return drawn;
 }

@@ -31,6 +31,7 @@ class RegionLaunch final : public LaunchKernel {
 
  private:
   struct Body;
+  class Memory;
   void run(device::KernelContext& context);
   int64_t run_cond(device::KernelContext& context);
   int64_t run_loop(device::KernelContext& context);
@@ -40,6 +41,7 @@ class RegionLaunch final : public LaunchKernel {
   Chain& owner_;
   int64_t draw_, draws_, outer_part_ = 0;
   std::atomic<bool> cancelled_{false};
+  std::unique_ptr<Memory> memory_;
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "eager/global.h"
+#include "eager/placing.h"
 #include "ir/graph_text.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
@@ -173,6 +174,10 @@ Archive take_archive(eager::Tracer& tracer, bool simplified) {
     archive.variables[i] = memory_of(archive.variables[i], *archive.graph->variables[i].value);
   for (size_t i = 0; i < archive.constants.size(); i++)
     archive.constants[i] = memory_of(archive.constants[i], *archive.graph->constants[i].value);
+  // The file says nothing of where its graph ran.
+  archive.graph->device = "cpu";
+  for (auto* tensors : {&archive.variables, &archive.constants})
+    for (Tensor& tensor : *tensors) tensor = eager::to_device(tensor, device::Device{});
   std::unordered_set<std::string> names;
   name_apart(archive.graph->variables, names);
   name_apart(archive.graph->constants, names);

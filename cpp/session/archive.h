@@ -57,7 +57,7 @@ struct Archive {
 void finish_trace(eager::Tracer& tracer, const std::vector<eager::Tensor>& results);
 // Takes the traced graph, simplified or as it was recorded. Every tensor of the trace must be gone: throws
 // kValue where somebody keeps one. Variables and constants of equal names get unlike ones. Of global
-// variables it takes the wholes, for which all processes call it.
+// variables it takes the wholes, for which all processes call it. What lies elsewhere is copied to the CPU.
 Archive take_archive(eager::Tracer& tracer, bool simplified = true);
 // Makes the sizes of an archive vary, whose graph is a trace as it was recorded, at `values`: rules are
 // fitted to it and `others`. `checks` are traces too, whose results must have the shapes that the rules give;

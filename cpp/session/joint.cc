@@ -59,6 +59,7 @@ class Splitter {
       : graph_(graph), forward_(forward_nodes(graph, first_seed)), first_seed_(first_seed) {
     split_.backward = std::make_unique<ir::Graph>();
     split_.backward->name = graph.name + " backward";
+    split_.backward->device = graph.device;
     split_.backward->strings = graph.strings;
     split_.backward->draws = graph.draws;  // what it draws again has its number
     number(graph.inputs, &inputs_);

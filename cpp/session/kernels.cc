@@ -13,10 +13,9 @@ namespace {
 class NodeKernel final : public runtime::LaunchKernel {
  public:
   // `sizes`: of what a random op draws.
-  NodeKernel(const ir::OpDef& def, const void* attributes, const Dims& sizes = {})
+  NodeKernel(const ir::OpDef& def, device::DeviceType device, const void* attributes, const Dims& sizes = {})
       : def_(def), attrs_(def.attr_type, attributes), sizes_(sizes) {
-    kernel = eager::kernel_of(def);
-    TW_CHECK(kernel, kInternal, def.name(), ": the op has no kernel");
+    kernel = eager::kernel_of(def, device);
     this->attributes = attrs_.get();
     random_key_offset = def.random_key_offset;
   }
@@ -57,17 +56,27 @@ class NodeKernel final : public runtime::LaunchKernel {
 
 }  // namespace
 
+// A program whose ops have no kernel on its device is refused when it is made.
+void GraphKernels::check_kernel(const ir::OpDef& def, const plan::Launch& launch) const {
+  if (eager::kernel_of(def, device_)) return;
+  const std::string& origin = root_.strings[launch.origin];
+  TW_FAIL(kNotImplemented, def.name(), ": there is no kernel for device ", root_.device,
+          origin.empty() ? "" : cat(" (at ", origin, ")"));
+}
+
 std::unique_ptr<runtime::LaunchKernel> GraphKernels::bind(const plan::Launch& launch) {
   if (launch.node >= 0) {
     const ir::Node& node = *graph_.nodes[launch.node];
     if (node.def->schema.name == "by_rows") return make_row_kernel(node);
     if (ir::is_boxing_part(*node.def))
       return make_boxing_kernel(node, root_.strings[node.origin], agreement());
-    return std::make_unique<NodeKernel>(*node.def, node.attrs.get(),
+    check_kernel(*node.def, launch);
+    return std::make_unique<NodeKernel>(*node.def, device_, node.attrs.get(),
                                         node.outputs.empty() ? Dims() : node.outputs[0]->sizes);
   }
   const ir::OpDef& def = ir::registry().get(launch.op);
-  return std::make_unique<NodeKernel>(def, def.defaults());
+  check_kernel(def, launch);
+  return std::make_unique<NodeKernel>(def, device_, def.defaults());
 }
 
 std::unique_ptr<runtime::KernelSource> GraphKernels::body(const plan::Launch& launch, int body) {

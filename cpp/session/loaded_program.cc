@@ -4,6 +4,7 @@
 
 #include "base/memory_order.h"
 #include "eager/global.h"
+#include "eager/placing.h"
 #include "eager/result_order.h"
 #include "ir/graph_text.h"
 #include "session/archive_places.h"
@@ -17,14 +18,23 @@ namespace {
 
 constexpr size_t kKeptPrograms = 8;
 
+void run_elsewhere(Archive& archive, device::Device device) {
+  TW_CHECK(passes::ranks_of(*archive.graph).empty(), kNotImplemented,
+           "it has global tensors, which cannot lie on ", device);
+  archive.graph->device = device::name_of(device);
+  for (Tensor& variable : archive.variables) variable = eager::to_device(variable, device);
+}
+
 }  // namespace
 
 std::unique_ptr<LoadedProgram> LoadedProgram::load(const std::string& path,
-                                                   const sbp::PlacementRef& placement) {
+                                                   const sbp::PlacementRef& placement,
+                                                   device::Device device) {
   Archive archive = load_archive(path);
   try {
     if (placement) move_archive(archive, placement);
     lay_out_tensors(archive);
+    if (device.type != device::DeviceType::kCpu) run_elsewhere(archive, device);
     return std::make_unique<LoadedProgram>(path, std::move(archive));
   } catch (const Error& error) {
     ErrorKind kind = error.kind() == ErrorKind::kInternal ? ErrorKind::kValue : error.kind();

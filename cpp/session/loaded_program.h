@@ -10,8 +10,10 @@ class LoadedProgram {
  public:
   // Plans. Throws as load_archive does.
   // Global tensors lie where they did when it was saved, or on the ranks of `placement`.
+  // Runs on `device`, where its variables lie then. Throws kDevice where there is none.
   static std::unique_ptr<LoadedProgram> load(const std::string& path,
-                                             const sbp::PlacementRef& placement = nullptr);
+                                             const sbp::PlacementRef& placement = nullptr,
+                                             device::Device device = {});
   LoadedProgram(const std::string& path, Archive archive);
 
   // Runs once; returns the outputs of the graph, in row-major order. `numbers`, by name, stand in for the

@@ -40,6 +40,10 @@ LogicalProgram::LogicalProgram(std::unique_ptr<ir::Graph> graph, LogicalLeaves l
                                bool decided)
     : leaves_(std::move(leaves)), world_version_(comm::world_version()) {
   if (passes::ranks_of(*graph).empty()) {
+    if (const device::Device runs_on = device::parse_device(graph->device);
+        runs_on.type != device::DeviceType::kCpu)
+      for (const ResultPlace& result : leaves_.results)
+        options.output_devices.push_back(result.device.value_or(runs_on));
     program_ = std::make_unique<Program>(std::move(graph), std::move(leaves_.variables),
                                          std::move(leaves_.constants), std::move(leaves_.input_strides),
                                          std::move(leaves_.bound), options);

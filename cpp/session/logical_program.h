@@ -2,6 +2,8 @@
 // what runs is the program of the parts that this process has, and this brings tensors to parts and back.
 #pragma once
 
+#include <optional>
+
 #include "passes/partition/partition.h"
 #include "session/program.h"
 
@@ -12,6 +14,7 @@ namespace tw::session {
 struct ResultPlace {
   sbp::PlacementRef placement;
   sbp::LayoutRef layout;
+  std::optional<device::Device> device = {};  // of a local tensor; none: where the graph runs
 };
 
 // What else there is to know of a logical graph.

@@ -1,6 +1,7 @@
 #include "session/program.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/memory_order.h"
 #include "comm/world.h"
@@ -8,6 +9,7 @@
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/modes.h"
+#include "eager/placing.h"
 #include "ir/emitter.h"
 #include "ir/layouts.h"
 #include "passes/partition/partition.h"
@@ -47,6 +49,12 @@ class QueuedStep final : public QueuedWork {
   const void* owner() const override { return executable; }
 };
 
+// All of a tensor's memory, as a vector.
+eager::Tensor whole_of(const eager::TensorImpl& tensor) {
+  const auto count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
+  return eager::alias(tensor, {{count}, {1}, 0});
+}
+
 // Asking the world begins the job, which only graphs that have to do with one may.
 int64_t first_rank_of(const ir::Graph& graph) {
   bool any =
@@ -65,6 +73,20 @@ bool is_literal(const ir::Node& node) {
 
 }  // namespace
 
+// While it lives, what is made and launched is on the program's device.
+class Program::OnDevice {
+ public:
+  explicit OnDevice(const Program& program) {
+    if (!program.elsewhere()) return;
+    device_.emplace(program.device_);
+    current_.emplace();
+  }
+
+ private:
+  std::optional<eager::DeviceGuard> device_;
+  std::optional<eager::CurrentDevice> current_;
+};
+
 Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> variables,
                  std::vector<eager::Tensor> constants, std::vector<Dims> input_strides,
                  std::vector<eager::Bound> bound, const CompileOptions& options)
@@ -73,13 +95,19 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
       constants_(std::move(constants)),
       input_strides_(std::move(input_strides)),
       bound_(std::move(bound)),
-      output_devices_(options.output_devices) {
+      output_devices_(options.output_devices),
+      device_(device::parse_device(graph_->device)) {
   TW_CHECK(passes::ranks_of(*graph_).empty(), kNotImplemented, graph_->name,
            ": its tensors are global; a program is of the parts that one process has");
   for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
     input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
   assigned_.resize(variables_.size());
-  for (const ir::Assignment& assignment : graph_->assignments) assigned_[assignment.variable] = true;
+  for (const ir::Assignment& assignment : graph_->assignments) {
+    assigned_[assignment.variable] = true;
+    check_written(assignment.variable, variables_[assignment.variable]);
+  }
+  OnDevice on(*this);
+  bring_constants();
   passes::simplify(*graph_);
   passes::run_passes(*graph_, passes::final_passes());
   fold_literals();
@@ -104,6 +132,17 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
 
 Program::~Program() {
   if (steps_in_flight_ > 0) WorkQueue::steps().wait_for(executable_.get());
+}
+
+void Program::bring_constants() {
+  if (!elsewhere()) return;
+  for (eager::Tensor& constant : constants_) constant = eager::to_device(whole_of(*constant), device_);
+}
+
+void Program::check_written(size_t variable, const eager::Tensor& tensor) const {
+  TW_CHECK(!elsewhere() || !tensor || tensor->device() == device_, kNotImplemented, graph_->name,
+           ": it runs on ", device_, " and writes ", graph_->variables[variable].name, ", which lies on ",
+           tensor->device(), "; move that to ", device_, " first");
 }
 
 // An arena may be a little larger than what is live at once: the budget is then met with less.
@@ -189,6 +228,7 @@ void Program::check_input(size_t i, const eager::TensorImpl& input) const {
 
 bool Program::output_fits(int output, const eager::TensorImpl& tensor) const {
   const ir::ValueImpl& wanted = *graph_->outputs[output];
+  if (elsewhere() && !(tensor.device() == device_)) return false;
   return steps_in_flight_ == 0 && tensor.use_count() == 1 && tensor.storage->use_count() == 1 &&
          !tensor.needs_grad() && !tensor.storage->symbolic() && !tensor.storage->read_only &&
          tensor.offset == 0 && tensor.dtype == wanted.dtype && tensor.sizes == wanted.sizes &&
@@ -206,12 +246,18 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   TW_CHECK(inputs.size() == input_data_.size(), kValue, graph_->name, ": ", input_data_.size(),
            " tensors are wanted, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) check_input(i, *inputs[i]);
-  std::vector<eager::Tensor> outputs;
+  OnDevice on(*this);
+  std::vector<eager::Tensor> brought, outputs;
+  if (elsewhere()) {
+    for (const eager::Tensor& input : inputs) brought.push_back(eager::to_device(input, device_));
+    inputs = brought;
+  }
   outputs.reserve(output_data_.size());
   for (size_t i = 0; i < output_data_.size(); i++) {
     const ir::ValueImpl& output = *graph_->outputs[i];
     bool known = i < options.given.size() && options.given[i];
-    const device::Device device = i < output_devices_.size() ? output_devices_[i] : eager::modes().device;
+    const bool stated = !elsewhere() && i < output_devices_.size();
+    const device::Device device = stated ? output_devices_[i] : eager::modes().device;
     outputs.push_back(known ? options.given[i] : eager::empty(output.sizes, output.dtype, device));
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
@@ -222,7 +268,8 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     draws_ = {eager::draw_block(eager::default_generator(), static_cast<uint64_t>(graph_->draws)), {}};
   executable_->observe(Profiler::active() ? observer_.get() : nullptr);
   // How many random numbers are drawn in regions is known only when the step has run.
-  if (steps_in_flight_ > 0 && !plan::has_open_draws(plan()))
+  // An accelerator has a queue of its own.
+  if (steps_in_flight_ > 0 && !elsewhere() && !plan::has_open_draws(plan()))
     run_later(inputs, outputs, numbers, options.arguments);
   else
     run_now(inputs, outputs, numbers, options.arguments);
@@ -232,6 +279,8 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     if (const eager::Tensor& variable = variables_[assignment.variable]) variable->storage->version++;
   for (const eager::Bound& bound : bound_)
     if (assigned_[bound.variable]) options.arguments[bound.argument]->storage->version++;
+  for (size_t i = 0; elsewhere() && i < output_devices_.size(); i++)
+    outputs[i] = eager::to_device(outputs[i], output_devices_[i]);
   return outputs;
 }
 
@@ -240,10 +289,17 @@ void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eag
   // All programs meet in the same groups: in the order of the calls.
   if (agreement_) WorkQueue::steps().drain();
   for (size_t i = 0; i < inputs.size(); i++) input_data_[i] = inputs[i]->data();
-  for (size_t i = 0; i < variables_.size(); i++)
-    if (variables_[i]) variable_data_[i] = variable(i).data();
+  std::vector<eager::Tensor> brought;  // variables that lie on the CPU, as they are now
+  for (size_t i = 0; i < variables_.size(); i++) {
+    if (!variables_[i]) continue;
+    variable(i);
+    const bool here = !elsewhere() || variables_[i]->device() == device_;
+    if (!here) brought.push_back(eager::to_device(whole_of(*variables_[i]), device_));
+    variable_data_[i] = (here ? variables_[i] : brought.back())->storage->data();
+  }
   for (const eager::Bound& bound : bound_) {
     const eager::Tensor& argument = arguments[bound.argument];
+    check_written(bound.variable, argument);
     variable_data_[bound.variable] = bound.whole ? argument->storage->data() : argument->data();
   }
   for (size_t i = 0; i < outputs.size(); i++) output_data_[i] = outputs[i]->data();

@@ -18,7 +18,8 @@ namespace tw::session {
 struct CompileOptions {
   int64_t memory_budget_bytes = -1;  // of the arena; values are computed twice to meet it. -1: any
   bool must_fit = true;              // false: as little as can be is good enough
-  std::vector<device::Device> output_devices = {};  // where results are allocated; none: where modes() says
+  // Where results lie. None: on the CPU where modes() says, elsewhere where the graph runs.
+  std::vector<device::Device> output_devices = {};
 };
 
 // The random numbers of a run: they count from `first` or, where they come from several generators, each has
@@ -47,10 +48,11 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Runs one step; `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not
-  // have the traced dtype, shape and strides, kRuntime where a variable's tensor has been given other memory
-  // of another size.
-  // Threads that run one program wait for each other, without the interpreter lock.
+  // Runs one step; on an accelerator it is queued on the caller's current stream. Inputs, and variables that
+  // are only read, may lie on the CPU there; results that are to lie there are waited for. `inputs` and
+  // `numbers` in the order of the graph's. Throws kValue where an input does not have the traced dtype, shape
+  // and strides, kRuntime where a variable's tensor has been given other memory of another size. Threads that
+  // run one program wait for each other, without the interpreter lock.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
                                  const RunOptions& options = {});
   // Whether a tensor has the dtype, shape and strides of a result, and memory that nobody else holds.
@@ -76,6 +78,10 @@ class Program {
   bool assigns_any() const { return !graph_->assignments.empty(); }
 
  private:
+  class OnDevice;
+  bool elsewhere() const { return device_.type != device::DeviceType::kCpu; }
+  void bring_constants();
+  void check_written(size_t variable, const eager::Tensor& tensor) const;
   void fold_literals();
   plan::Plan make_plan(const CompileOptions& options);
   void find_output_strides();
@@ -92,6 +98,7 @@ class Program {
   std::vector<Dims> input_strides_, output_strides_;
   std::vector<eager::Bound> bound_;
   std::vector<device::Device> output_devices_;
+  device::Device device_;       // where it runs
   std::vector<bool> assigned_;  // of the variables
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;

@@ -73,6 +73,7 @@ class Binder {
 
   std::unique_ptr<ir::Graph> run() {
     bound_->name = graph_.name;
+    bound_->device = graph_.device;
     bound_->numbers = graph_.numbers;
     bound_->draws = graph_.draws;
     bound_->strings = graph_.strings;

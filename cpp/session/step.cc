@@ -39,7 +39,7 @@ const Tensor& decided_of(const std::vector<Tensor>& tensors) {
 }
 
 ResultPlace place_of(const eager::TensorImpl& tensor) {
-  if (!tensor.global) return {};
+  if (!tensor.global) return {{}, {}, tensor.device()};
   const sbp::LayoutRef& layout = layout_of(tensor);
   return {layout->placement, tensor.global->decided ? layout : nullptr};
 }
@@ -100,7 +100,8 @@ void Step::keep_state(eager::Tracer& tracer, CompileOptions& options) {
     ir::Value whole = tracer.whole_of(*storage);
     if (!whole) continue;
     if (!globals.empty()) whole = tracer.laid_out(*decided_of(globals));
-    places_.push_back(globals.empty() ? ResultPlace() : place_of(*decided_of(globals)));
+    places_.push_back(globals.empty() ? ResultPlace{{}, {}, storage->device()}
+                                      : place_of(*decided_of(globals)));
     kept_.push_back({storage, static_cast<int>(tracer.graph().outputs.size()), std::move(globals)});
     tracer.graph().outputs.push_back(std::move(whole));
     options.must_fit = false;  // the one call that makes state takes what that needs
@@ -113,7 +114,8 @@ void Step::compile(eager::Tracer& tracer, CompileOptions options) {
   LogicalLeaves leaves{tracer.variables(), tracer.constants(), {}, {}, tracer.bound(), places_};
   for (const Tensor& variable : leaves.variables)
     if (variable)
-      leaf_guards_.push_back({variable, variable->requires_grad, variable->dtype, variable->geometry()});
+      leaf_guards_.push_back(
+          {variable, variable->requires_grad, variable->dtype, variable->device(), variable->geometry()});
   program_inputs_ = tracer.graph_inputs();
   generators_ = tracer.generators();
   if (generators_.size() > 1) drawn_from_ = tracer.drawn_from(tracer.graph());
@@ -205,8 +207,8 @@ bool Step::valid() const {
   for (const LeafGuard& guard : leaf_guards_) {
     const eager::TensorImpl& tensor = *guard.tensor;
     if (tensor.requires_grad != guard.requires_grad || tensor.dtype != guard.dtype ||
-        tensor.offset != guard.geometry.offset || !(tensor.strides == guard.geometry.strides) ||
-        !(tensor.sizes == guard.geometry.sizes))
+        !(tensor.device() == guard.device) || tensor.offset != guard.geometry.offset ||
+        !(tensor.strides == guard.geometry.strides) || !(tensor.sizes == guard.geometry.sizes))
       return false;
   }
   return program_->variables_fit();

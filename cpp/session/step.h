@@ -71,6 +71,7 @@ class Step {
     eager::Tensor tensor;
     bool requires_grad;
     DType dtype;
+    device::Device device;
     ir::Geometry geometry;
   };
   // A storage that the program made and somebody holds, with the result that fills it.

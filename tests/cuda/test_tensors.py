@@ -88,14 +88,6 @@ def test_gradients_cross_devices():
     assert z.grad.device == CUDA and z.grad.tolist() == [5, 5, 5]
 
 
-def test_graphs_refuse_them():
-    x = tw.ones(2, device="cuda")
-    with pytest.raises(NotImplementedError, match="graphs run on the CPU"):
-        tw.jit(lambda: x + 1)()
-    with pytest.raises(NotImplementedError, match="graphs run on the CPU"):
-        tw.jit(lambda a: a + 1)(x)
-
-
 def test_global_tensors_refuse_them():
     everywhere = tw.placement("cpu", [0])
     with pytest.raises(NotImplementedError, match="global tensors lie on the CPU so far"):

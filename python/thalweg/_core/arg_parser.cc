@@ -309,7 +309,7 @@ PyObject* ParsedCall::lift(size_t index, PyObject* object) {
   bool list = param.attr_kind == Kind::kFloatList || (param.attr_kind == Kind::kIntList && ints);
   auto value_of = [&](PyObject* traced, int item) -> PyObject* {
     // An op that is expanded would lose the number on the way: it is read, and guarded, instead.
-    if (!eager::has_kernel(def_)) return PyObject_CallMethod(traced, "_fixed", nullptr);
+    if (!eager::never_expands(def_)) return PyObject_CallMethod(traced, "_fixed", nullptr);
     Scalar now;
     lifted_.push_back({static_cast<int>(index), item, traced_number(traced, &now)});
     return now.is_integral() ? PyLong_FromLongLong(now.to_int()) : PyFloat_FromDouble(now.to_double());

@@ -118,8 +118,8 @@ void bind_archive(pb::module_& m) {
 
   pb::class_<session::LoadedProgram>(m, "LoadedProgram", "A saved graph that runs again.")
       .def(pb::init([](const std::string& path, const pb::object& type, const std::vector<int64_t>& shape,
-                       const std::vector<int64_t>& ranks) {
-        if (type.is_none()) return session::LoadedProgram::load(path);
+                       const std::vector<int64_t>& ranks, const std::string& device) {
+        if (type.is_none()) return session::LoadedProgram::load(path, nullptr, device::parse_device(device));
         return session::LoadedProgram::load(
             path, sbp::placement(type.cast<std::string>(), Dims(shape.begin(), shape.end()), ranks));
       }))

@@ -13,6 +13,7 @@ TensorType::TensorType(const eager::TensorImpl& tensor)
     : dtype(tensor.dtype),
       sizes(tensor.sizes),
       strides(tensor.strides),
+      device(tensor.device()),
       layout(tensor.global ? layout_of(tensor).get() : nullptr),
       needs_grad(tensor.needs_grad()),
       leaf(!needs_grad || tensor.is_leaf()),
@@ -21,9 +22,9 @@ TensorType::TensorType(const eager::TensorImpl& tensor)
 
 bool TensorType::fits(const eager::TensorImpl& tensor) const {
   return tensor.dtype == dtype && tensor.sizes == sizes && tensor.strides == strides &&
-         (tensor.global ? layout_of(tensor).get() : nullptr) == layout && tensor.needs_grad() == needs_grad &&
-         (!needs_grad || tensor.is_leaf() == leaf) && tensor.inference == inference &&
-         tensor.storage->read_only == read_only;
+         tensor.device() == device && (tensor.global ? layout_of(tensor).get() : nullptr) == layout &&
+         tensor.needs_grad() == needs_grad && (!needs_grad || tensor.is_leaf() == leaf) &&
+         tensor.inference == inference && tensor.storage->read_only == read_only;
 }
 
 namespace {
@@ -417,9 +418,9 @@ void bind_structure(pb::module_& m) {
           pb::tuple sizes(type.sizes.size()), strides(type.strides.size());
           for (size_t i = 0; i < type.sizes.size(); i++)
             sizes[i] = type.sizes[i], strides[i] = type.strides[i];
-          result.append(pb::make_tuple(type.dtype, sizes, strides, type.needs_grad, type.leaf, type.inference,
-                                       type.read_only,
-                                       type.layout ? sbp::name_of(*type.layout) : std::string("local")));
+          result.append(pb::make_tuple(
+              type.dtype, sizes, strides, type.needs_grad, type.leaf, type.inference, type.read_only,
+              type.layout ? sbp::name_of(*type.layout) : std::string("local"), device::name_of(type.device)));
         }
         return result;
       });

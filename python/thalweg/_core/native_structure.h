@@ -22,6 +22,7 @@ struct TensorType {
   bool fits(const eager::TensorImpl& tensor) const;
   DType dtype;
   Dims sizes, strides;
+  device::Device device;
   const sbp::Layout* layout;  // null: a local tensor
   bool needs_grad, leaf, inference, read_only;
 };

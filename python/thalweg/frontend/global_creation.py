@@ -63,10 +63,10 @@ def spread(op: str, whole: Tensor, where: placement | None, sbp: Sbp | None, req
     return result
 
 
-def like(input: Tensor) -> creating:
-    """What ops make from nothing lies as `input`, sums complete, within the context; local for a local one."""
+def like(input: Tensor) -> AbstractContextManager:
+    """What ops make from nothing lies as `input`, sums complete, within the context; on the device of a local one."""
     if not _native.is_global(input):
-        return creating(None)
+        return _native.Placed(f"cuda:{input.get_device()}") if input.is_cuda else creating(None)
     layout = _native.layout_of(input, "like")
     keys = [("B",) if key[0] == "P" else key for key in layout.sbp]
     return creating(_native.Layout(layout.placement, keys))

@@ -14,6 +14,7 @@ from thalweg._core import _native
 from thalweg._core._tensor import Tensor
 from thalweg.autograd.modes import set_grad_enabled
 from thalweg.distributed.checkpoint.processes import Processes
+from thalweg.frontend.device import Device, name_of
 from thalweg.frontend.placement import placement
 from thalweg.io.files import replacing
 from thalweg.jit.context import tracing
@@ -253,10 +254,10 @@ class LoadedGraph:
         variables: {name: tensor}, its parameters and its state: live, to be read and written.
     """
 
-    def __init__(self, path: str, where: placement | None = None) -> None:
+    def __init__(self, path: str, where: placement | None = None, device: str = "cpu") -> None:
         self._path = path
         lies = (None, [], []) if where is None else (where.type, list(where.ranks.shape), where.ranks.ravel().tolist())
-        self._program = _native.LoadedProgram(path, *lies)
+        self._program = _native.LoadedProgram(path, *lies, device)
         names, types = self._program.input_names, self._program.input_types
         self.inputs = {name: (dtype, tuple(shape)) for name, (dtype, shape) in zip(names, types)}
         self.variables = self._program.variables
@@ -298,18 +299,20 @@ class LoadedGraph:
         return self._program.graph_text()
 
 
-def load_graph(path: str | os.PathLike, placement: placement | None = None) -> LoadedGraph:
+def load_graph(path: str | os.PathLike, placement: placement | None = None, device: Device = None) -> LoadedGraph:
     """Loads a graph saved by `tw.save_graph`; the Python code of its model is not needed.
 
     Args:
         path: of the file.
         placement: of as many ranks as the saved graph's global tensors lie on, which they lie on then: that of its
             first tensor in the same order. None: where they were saved.
+        device: where the graph is to run, wherever it was traced, and its variables and results lie; None: the CPU.
 
     Returns: a LoadedGraph, to be called with the graph's inputs. Each load has its own variables.
 
     Raises: FileNotFoundError, ValueError for a file of another kind or version, or one that is damaged, and
-        PlacementError where the job lacks the ranks, or their number is another one.
+        PlacementError where the job lacks the ranks, or their number is another one; DeviceError where there is no such
+        device.
 
     >>> import tempfile
     >>> import thalweg as tw
@@ -321,7 +324,9 @@ def load_graph(path: str | os.PathLike, placement: placement | None = None) -> L
     >>> graph(tw.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
-    path = os.fspath(path)
+    path, where = os.fspath(path), name_of(device, "load_graph")
+    if placement is not None and where != "cpu":
+        raise ValueError(f"load_graph: global tensors lie on a placement or nowhere, got device={where!r} as well")
     with open(path, "rb"):  # the interpreter says best why a file cannot be opened
         pass
-    return LoadedGraph(path, placement)
+    return LoadedGraph(path, placement, where)

@@ -26,7 +26,17 @@ from thalweg.jit.trace import Trace
 __all__ = ["Compiled", "jit"]
 
 _CACHE_SIZE = 32  # programs of a function
-_TENSOR_FIELDS = ("dtype", "shape", "strides", "requires_grad", "is_leaf", "is_inference", "read-only flag", "layout")
+_TENSOR_FIELDS = (
+    "dtype",
+    "shape",
+    "strides",
+    "requires_grad",
+    "is_leaf",
+    "is_inference",
+    "read-only flag",
+    "layout",
+    "device",
+)
 _MODES = ("grad mode", "inference mode", "autocast")
 
 # One thread traces at a time: while it does, numbers of optimizers stand for those of the program.

@@ -55,6 +55,15 @@ TEST(a_printed_graph_parses_back_to_the_same_text) {
   verify(*graph);
 }
 
+TEST(a_graph_of_a_device_says_so) {
+  const std::string text = "graph \"g\" on \"cuda:1\" {\n  return\n}\n";
+  auto graph = parsed(text);
+  CHECK_EQ(graph->device, "cuda:1");
+  CHECK_EQ(print_graph(*graph), text);
+  CHECK_EQ(parsed("graph \"g\" on \"cpu\" { return }")->device, "cpu");
+  check_refused("graph \"g\" on cuda:1 { return }", "the name of a device");
+}
+
 TEST(parsing_fills_the_graph_in) {
   auto graph = parsed(kEverything);
   CHECK_EQ(graph->name, "step");
