@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "runtime/region.h"
+#include "runtime/replay.h"
 
 namespace tw::runtime {
 
@@ -43,10 +44,9 @@ Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std:
 
   std::vector<std::vector<Patch>> by_segment(plan.segments.size());
   size_t next = 0;
-  for (const plan::Launch& launch : actor_.launches) {
-    for (int value : launch.inputs) place(&operands_[next++].data, value, arenas, by_segment);
-    for (int value : launch.outputs) place(&operands_[next++].data, value, arenas, by_segment);
-  }
+  for (int i = 0; i < static_cast<int>(actor_.launches.size()); i++)
+    for (const auto* values : {&actor_.launches[i].inputs, &actor_.launches[i].outputs})
+      for (int value : *values) place(&operands_[next++].data, value, i, arenas, by_segment);
   for (size_t segment = 0; segment < by_segment.size(); segment++) {
     if (by_segment[segment].empty()) continue;
     int begin = static_cast<int>(patches_.size());
@@ -81,9 +81,10 @@ void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
   entries_.push_back({bound.kernel, phases, context});
   if (bound.random_key_offset >= 0 && launch.draw >= 0) {
     auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(bound.attributes) + bound.random_key_offset);
-    keys_.push_back({key, launch.draw, &bound});
+    keys_.push_back({key, launch.draw, &bound, static_cast<int>(entries_.size()) - 1});
   }
-  for (const plan::Lifted& lifted : launch.lifted) numbers_.push_back({&bound, lifted, Scalar(), false});
+  for (const plan::Lifted& lifted : launch.lifted)
+    numbers_.push_back({&bound, lifted, Scalar(), false, static_cast<int>(entries_.size()) - 1});
 }
 
 device::Operand Chain::operand(int value) {
@@ -93,7 +94,7 @@ device::Operand Chain::operand(int value) {
 }
 
 // Decides how often an operand's address has to be written: now, in every run, or in every firing.
-void Chain::place(void** data, int value, const std::vector<char*>& arenas,
+void Chain::place(void** data, int value, int launch, const std::vector<char*>& arenas,
                   std::vector<std::vector<Patch>>& by_segment) {
   if (value < 0) return;
   const plan::Value& v = plan_.values[value];
@@ -110,7 +111,7 @@ void Chain::place(void** data, int value, const std::vector<char*>& arenas,
   } else if (arenas[v.segment]) {
     *data = arenas[v.segment] + v.offset_bytes;
   } else {
-    by_segment[v.segment].push_back({data, v.offset_bytes});
+    by_segment[v.segment].push_back({data, v.offset_bytes, launch});
   }
 }
 
@@ -120,6 +121,7 @@ void Chain::bind(const StepBindings& step) {
     if (base == group.base) continue;
     group.base = base;
     for (int i = group.begin; i < group.end; i++) *patches_[i].data = base + patches_[i].offset_bytes;
+    for (int i = group.begin; replay_ && i < group.end; i++) replay_->change(patches_[i].launch);
   }
   for (const Moving& moving : moving_)
     if (!moving.reg) bases_[moving.segment] = step.bases[moving.segment];
@@ -129,6 +131,7 @@ void Chain::bind(const StepBindings& step) {
     number.launch->write_number(number.where, value);
     number.written = value;
     number.is_written = true;
+    if (replay_) replay_->change(number.number_of_launch);
   }
   seed_ = step.seed;
   first_draw_ = step.first_draw;
@@ -173,7 +176,10 @@ PhiloxKey Chain::key_of(int64_t draw) const {
 unsigned Chain::prepare(int64_t firing) {
   int phase = static_cast<int>(firing % actor_.rate);
   if (!moving_.empty()) move(firing);
-  for (const Key& key : keys_) *key.key = key_of(key.draw + phase * actor_.draws);
+  for (const Key& key : keys_) {
+    *key.key = key_of(key.draw + phase * actor_.draws);
+    if (replay_) replay_->change(key.number);
+  }
   for (const RegionAt& region : regions_) region.launch->first_draw = first_draw_ + region.draw;
   extra_draws_ = 0;
   unsigned mask = 0;
@@ -187,13 +193,26 @@ void Chain::rethrow(const Error& error) const {
   throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
 }
 
+void Chain::record_on(device::Recorders& recorders, device::Device device) {
+  if (actor_.rate != 1 || !moving_.empty()) return;
+  replay_ = std::make_unique<Replay>(recorders, device, entries_.size());
+  for (size_t i = 0; i < entries_.size(); i++)
+    if (actor_.launches[i].region >= 0) replay_->leave_out(i);
+}
+
 void Chain::fire(int64_t firing) {
   unsigned mask = prepare(firing);
   Entry* const end = entries_.data() + entries_.size();
   try {
+    if (replay_) {
+      replay_->fire([&](size_t i) { entries_[i].kernel(entries_[i].context); });
+      at_ = end;
+      return;
+    }
     for (at_ = entries_.data(); at_ != end; at_++)
       if (at_->phases & mask) at_->kernel(at_->context);
   } catch (const Error& error) {
+    if (replay_) at_ = entries_.data() + replay_->position();
     rethrow(error);
   }
 }

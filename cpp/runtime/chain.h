@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "device/recording.h"
 #include "runtime/bindings.h"
 #include "runtime/kernel_source.h"
 #include "runtime/observer.h"
@@ -14,6 +15,7 @@
 namespace tw::runtime {
 
 class RegionLaunch;
+class Replay;
 
 class Chain {
  public:
@@ -28,6 +30,10 @@ class Chain {
   // Runs firing `firing` (counted over all steps). A tw::Error gets the module and the user's line of its
   // launch; any exception leaves position() at the launch.
   void fire(int64_t firing);
+  // Of a chain of rate 1 whose operands stay where they are in a step: fire() goes through a recording from
+  // now on.
+  void record_on(device::Recorders& recorders, device::Device device);
+  const Replay* replay() const { return replay_.get(); }
   // The same, and reports every launch and the firing.
   void fire_observed(int64_t firing, Observer& observer);
   // Of a communication, in place of fire(): begins it; null where it is complete. complete() says whether it
@@ -67,6 +73,7 @@ class Chain {
   struct Patch {
     void** data;
     int64_t offset_bytes;
+    int launch;
   };
   // An operand whose address depends on the firing.
   struct Moving {
@@ -79,6 +86,7 @@ class Chain {
     PhiloxKey* key;
     int64_t draw;
     LaunchKernel* launch;
+    int number;  // of the launch
   };
   struct RegionAt {
     RegionLaunch* launch;
@@ -89,11 +97,12 @@ class Chain {
     plan::Lifted where;
     Scalar written;
     bool is_written;
+    int number_of_launch;
   };
 
   void add_launch(const plan::Launch& launch, KernelSource& source);
   device::Operand operand(int value);
-  void place(void** data, int value, const std::vector<char*>& arenas,
+  void place(void** data, int value, int launch, const std::vector<char*>& arenas,
              std::vector<std::vector<Patch>>& by_segment);
   void move(int64_t firing);
   PhiloxKey key_of(int64_t draw) const;
@@ -118,6 +127,7 @@ class Chain {
   uint64_t seed_ = 0, first_draw_ = 0;
   std::span<const PhiloxKey> drawn_keys_;  // of each draw of the step; empty: from the two above
   int64_t part_ = -1;
+  std::unique_ptr<Replay> replay_;  // null: launches are made one by one
 };
 
 }  // namespace tw::runtime

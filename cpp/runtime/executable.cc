@@ -6,6 +6,7 @@
 #include "plan/check.h"
 #include "runtime/chain.h"
 #include "runtime/engine.h"
+#include "runtime/replay.h"
 
 namespace tw::runtime {
 
@@ -41,6 +42,8 @@ Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
                  plan_.registers.empty();
     TW_CHECK(alone || !elsewhere(), kNotImplemented,
              "run: plans of several actors run on the CPU, got one on ", device_);
+    device::Recorders* recorders = device::find_recorders(device_);
+    if (elsewhere() && recorders) chains_[0]->record_on(*recorders, device_);
     if (!alone)
       engine_ = std::make_unique<Engine>(plan_, chains_,
                                          EngineOptions{options.steps_in_flight, options.workers, &observer_});
@@ -81,6 +84,11 @@ int64_t Executable::arena_bytes() const {
   int64_t total = 0;
   for (const Arena& arena : arenas_) total += static_cast<int64_t>(arena.size_bytes);
   return total;
+}
+
+size_t Executable::recorded_launches() const {
+  const Replay* replay = chains_[0]->replay();
+  return replay ? replay->recorded() : 0;
 }
 
 int Executable::thread_count() const { return engine_ ? engine_->thread_count() : 0; }

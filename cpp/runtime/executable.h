@@ -52,6 +52,8 @@ class Executable {
   // Firings that begin from now on are seen by `observer`, which must outlive the executable; null: by
   // nobody.
   void observe(Observer* observer) { observer_.store(observer, std::memory_order_relaxed); }
+  // Of the last run on an accelerator: how many launches came out of recordings (replay.h).
+  size_t recorded_launches() const;
   // Threads of its own, those of host calls included; 0: runs on the caller's.
   int thread_count() const;
 

@@ -69,6 +69,7 @@ class Program {
   ir::Graph& graph() { return *graph_; }
   const plan::Plan& plan() const { return executable_->plan(); }
   const Dims& output_strides(int output) const { return output_strides_[output]; }
+  size_t recorded_launches() const { return executable_->recorded_launches(); }
   int64_t arena_bytes() const { return executable_->arena_bytes(); }
   // By how many draws the last run took more, in regions, than the graph says.
   int64_t extra_draws() const { return extra_draws_; }

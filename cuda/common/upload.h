@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cuda/common/launch.h"
+#include "cuda/device/recording.h"
 #include "cuda/device/scratch.h"
 
 namespace tw::cuda {
@@ -14,6 +15,7 @@ template <class T>
 class Uploaded {
  public:
   Uploaded(std::span<const T> values, const char* op) : memory_(values.size_bytes()) {
+    refuse_recording(op);  // they would be read again in every run
     if (!values.empty())
       check(cudaMemcpyAsync(memory_.as<T>(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
                             current_stream()),

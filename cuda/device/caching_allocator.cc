@@ -165,7 +165,7 @@ void CachingAllocator::release_free_segments() {
   OnDevice on(device_);
   for (auto it = free_.begin(); it != free_.end();) {
     Block* block = *it;
-    if (block->before || block->after) {
+    if (block->before || block->after || held_.contains(block->stream)) {
       ++it;
       continue;
     }
@@ -192,6 +192,16 @@ void CachingAllocator::fail(size_t size_bytes) {
           " the device has ", mib(free), " free. Tensors of this process hold ", mib(stats_.allocated_bytes),
           " in ", used_.size(), " blocks, the largest ", holders.empty() ? std::string("none") : holders,
           "; ", mib(stats_.reserved_bytes - stats_.allocated_bytes), " are kept for reuse in pieces");
+}
+
+void CachingAllocator::hold(cudaStream_t stream) {
+  std::lock_guard lock(mutex_);
+  held_.insert(stream);
+}
+
+void CachingAllocator::release(cudaStream_t stream) {
+  std::lock_guard lock(mutex_);
+  held_.erase(stream);
 }
 
 device::MemoryStats CachingAllocator::stats() {

@@ -33,6 +33,9 @@ class CachingAllocator {
   device::MemoryStats stats();
   void reset_peak();
   void empty_cache();
+  // Memory of the stream is not given back to the device, free or not, until it is released.
+  void hold(cudaStream_t stream);
+  void release(cudaStream_t stream);
 
  private:
   struct Block {
@@ -70,6 +73,7 @@ class CachingAllocator {
   std::unordered_map<void*, Block*> used_;
   std::set<Block*, Smaller> free_;
   std::deque<Waiting> waiting_;
+  std::set<cudaStream_t> held_;
   device::MemoryStats stats_;
 };
 

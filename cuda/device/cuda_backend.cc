@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cuda/device/caching_allocator.h"
+#include "cuda/device/recording.h"
 #include "cuda/device/streams.h"
 
 namespace tw::cuda {
@@ -17,7 +18,7 @@ CudaStream& cuda(device::Stream& stream) { return static_cast<CudaStream&>(strea
 const CudaStream& cuda(const device::Stream& stream) { return static_cast<const CudaStream&>(stream); }
 CudaEvent& cuda(device::Event& event) { return static_cast<CudaEvent&>(event); }
 
-class CudaBackend final : public device::Accelerator {
+class CudaBackend final : public device::Accelerator, public device::Recorders {
  public:
   CudaBackend() {
     for (int i = 0; i < cuda::device_count(); i++)
@@ -81,6 +82,8 @@ class CudaBackend final : public device::Accelerator {
     OnDevice on(cuda(stream).device());
     check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDefault, cuda(stream).handle()), "copy");
   }
+
+  Ref<device::Recorder> make_recorder(int device) override { return make_cuda_recorder(device, at(device)); }
 
   const device::KernelTable& kernels() const override { return kernels_; }
 

@@ -20,6 +20,7 @@ from thalweg.frontend.device import set_cuda
 __all__ = [
     "Event",
     "Stream",
+    "allow_graphs",
     "current_device",
     "current_stream",
     "default_stream",
@@ -143,6 +144,19 @@ def memory_reserved(device: Device | str | int | None = None) -> int:
 def reset_peak_memory_stats(device: Device | str | int | None = None) -> None:
     """Counts the peak anew from what is held now."""
     _native.cuda_reset_peak(_index_of(device))
+
+
+def allow_graphs(mode: bool) -> bool:
+    """Says whether programs that are made from now on may run as CUDA graphs; returns what held before.
+
+    They may unless this says otherwise. A program launches its kernels one by one in its first run, captures them in
+    its second, and queues them as one graph, or a few, from then on: see docs/graphs.md, On CUDA.
+
+    >>> import thalweg as tw
+    >>> tw.cuda.allow_graphs(False), tw.cuda.allow_graphs(True)
+    (True, False)
+    """
+    return _native.allow_recordings(bool(mode))
 
 
 def empty_cache() -> None:

@@ -314,6 +314,78 @@ def test_saved_graphs_run_where_they_are_loaded(tmp_path, saved_on, loaded_on):
     assert np.allclose(result.cpu().numpy(), expected, atol=1e-5)
 
 
+def recorded(compiled):
+    step = compiled.programs()[0].step
+    return step.recorded_launches(), step.launch_count()
+
+
+def test_launches_are_captured_in_the_second_run_and_replayed():
+    w = tw.linspace(-1, 1, 16).reshape(4, 4).cuda()
+
+    def f(x, scale):
+        return ((x @ w).tanh() * scale).sum(0), F.dropout(x, 0.5) @ w
+
+    compiled = tw.jit(f)
+    kept = []
+    for i in range(6):
+        x = tw.linspace(0, i, 12).reshape(3, 4).cuda()
+        tw.manual_seed(i)
+        kept.append((compiled(x, 0.5 * i), i, x))
+        now, count = recorded(compiled)
+        assert now == (count if i else 0)
+    for results, i, x in kept:  # every run has results of its own
+        tw.manual_seed(i)
+        for result, expected in zip(results, f(x, 0.5 * i), strict=True):
+            assert result.tolist() == expected.tolist()
+    assert compiled.trace_count == 1
+
+
+def test_what_waits_is_left_out_of_the_graphs():
+    table = tw.linspace(0, 1, 12).reshape(4, 3).cuda()
+
+    def f(i, x):
+        y = (x * 2).exp()
+        return F.embedding(i, table).tanh().square() + y.cos()
+
+    compiled = tw.jit(f)
+    x = tw.ones(2, 3, device="cuda")
+    for k in range(5):
+        i = tw.tensor([k % 4, 1]).cuda()
+        assert compiled(i, x).tolist() == f(i, x).tolist()
+    now, count = recorded(compiled)
+    assert 2 <= now < count
+    with pytest.raises(IndexError, match="embedding: index 9 is out of bounds"):
+        compiled(tw.tensor([9, 1]).cuda(), x)
+    i = tw.tensor([2, 1]).cuda()
+    assert compiled(i, x).tolist() == f(i, x).tolist()
+
+
+def test_graphs_may_be_turned_off():
+    x = tw.ones(3, device="cuda")
+    before = tw.cuda.allow_graphs(False)
+    try:
+        f = tw.jit(lambda a: (a * 2).exp().sum())
+        for _ in range(4):
+            assert f(x).item() == (x * 2).exp().sum().item()
+        assert recorded(f)[0] == 0
+    finally:
+        tw.cuda.allow_graphs(before)
+
+
+def test_a_captured_program_runs_on_other_streams_and_other_memory():
+    w = tw.ones(4, 4, device="cuda")
+    f = tw.jit(lambda a: ((a @ w) * 3).sum(0))
+    x = tw.linspace(0, 1, 8).reshape(2, 4).cuda()
+    expected = ((x @ w) * 3).sum(0).tolist()
+    streams = [tw.cuda.Stream(), tw.cuda.Stream()]
+    for k in range(6):
+        tw.cuda.empty_cache()
+        with tw.cuda.stream(streams[k % 2]):
+            assert f(x.clone()).tolist() == expected
+    w.data = tw.zeros(4, 4, device="cuda")
+    assert f(x).tolist() == [0, 0, 0, 0]
+
+
 def test_branches_and_loops():
     def collatz(n):
         count = tw.zeros((), dtype=tw.int64, device="cuda")

@@ -2,7 +2,7 @@
 
 THALWEG_TEST_DTYPES names the dtypes, separated by commas; float32 and bfloat16 unless it is set. Where the device has
 no kernel for an op, or none for the dtype, the rest is compared and a warning says what was not; a check that could
-compare nothing is a skip.
+compare nothing is a skip. The compiled function is held against the function there, in float32.
 """
 
 import os
@@ -32,6 +32,8 @@ def check(function: Callable, samples: Sequence, grad: bool, inplace: str | None
                 what = f"sample {number} in {dtype}{', strided' if gaps else ''}"
                 try:
                     _compare(function, s, dtype, grad, gaps, what)
+                    if dtype == "float32" and not gaps:
+                        _compare_compiled(function, s, grad, exact, what)
                     if inplace and not gaps:
                         _compare(_written(inplace), s, dtype, False, gaps, f"{what}, in place")
                     compared += 1
@@ -64,14 +66,33 @@ def _compare(function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, wha
         assert_close(result.cpu(), _values(wanted), dtype, what)
 
 
+def _compare_compiled(function: Callable, s: Any, grad: bool, exact: bool, what: str) -> None:
+    """What the compiled function gives is what the function gives, bit for bit where the order of sums is the same."""
+    expected = _run(function, s, "float32", grad, False, DEVICE)
+    try:
+        results = _run(function, s, "float32", grad, False, DEVICE, tw.jit)
+    except RuntimeError as error:
+        if "depends on data" not in str(error) and "traced function" not in str(error):
+            raise
+        return
+    assert len(results) == len(expected), f"{what}, compiled"
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.device == wanted.device and result.dtype == wanted.dtype, f"{what}, compiled"
+        if exact:
+            np.testing.assert_array_equal(_values(result.cpu()), _values(wanted.cpu()), f"{what}, compiled")
+        else:
+            assert_close(result.cpu(), _values(wanted.cpu()), "float32", f"{what}, compiled")
+
+
 def _values(tensor: tw.Tensor) -> np.ndarray:
     tensor = tensor.detach()
     return (tensor.float() if tensor.dtype in (tw.bfloat16, tw.float16) else tensor).numpy()
 
 
-def _run(function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, device: str) -> list[tw.Tensor]:
-    """Outputs and gradients of one call."""
-    leaves: list[tw.Tensor] = []
+def _run(
+    function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, device: str, wrap: Callable = lambda f: f
+) -> list[tw.Tensor]:
+    """Outputs and gradients of one call; `wrap` is put around what computes them."""
 
     def convert(value: np.ndarray) -> tw.Tensor:
         tensor = tw.tensor(value)
@@ -80,20 +101,22 @@ def _run(function: Callable, s: Any, dtype: str, grad: bool, gaps: bool, device:
         if gaps and tensor.ndim:
             tensor = tw.stack([tensor, tensor], -1).to(device)[..., 0]
         tensor = tensor.to(device)
-        if grad and tensor.dtype.is_floating_point:
-            leaves.append(tensor.detach().requires_grad_())
-            return leaves[-1]
-        return tensor
+        return tensor.detach().requires_grad_() if grad and tensor.dtype.is_floating_point else tensor
+
+    def run(*args: Any, **kwargs: Any) -> list[tw.Tensor]:
+        outputs = [t for t in _flatten([function(*args, **kwargs)]) if isinstance(t, tw.Tensor)]
+        given = [t for t in _flatten([*args, *kwargs.values()]) if isinstance(t, tw.Tensor)]
+        leaves = [t for t in given if t.requires_grad]
+        roots = [t for t in outputs if t.requires_grad]
+        results = [t.detach() for t in outputs]
+        if roots and leaves:
+            grads = tw.autograd.grad(roots, leaves, [tw.ones_like(t) for t in roots], allow_unused=True)
+            results += [g for g in grads if g is not None]
+        return results
 
     args, kwargs = s.map(convert)
     tw.manual_seed(0)
-    outputs = [t for t in _flatten([function(*args, **kwargs)]) if isinstance(t, tw.Tensor)]
-    roots = [t for t in outputs if t.requires_grad]
-    results = [t.detach() for t in outputs]
-    if roots and leaves:
-        grads = tw.autograd.grad(roots, leaves, [tw.ones_like(t) for t in roots], allow_unused=True)
-        results += [g for g in grads if g is not None]
-    return results
+    return wrap(run)(*args, **kwargs)
 
 
 def _flatten(items: Sequence) -> list:

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "device/accelerator.h"
+#include "device/recording.h"
 #include "eager/dispatch.h"
 #include "eager/placing.h"
 #include "eager/result_order.h"
@@ -155,6 +155,7 @@ void bind_cuda(pb::module_& m) {
   });
   m.def("cuda_reset_peak", [](int device) { accelerator().reset_peak(device); });
   m.def("cuda_empty_cache", [](int device) { accelerator().empty_cache(device); });
+  m.def("allow_recordings", device::allow_recordings);
   m.def("to_device", [](const eager::Tensor& tensor, const std::string& name, bool ahead) {
     return eager::to_device(tensor, device_named(name), ahead);
   });

@@ -107,6 +107,7 @@ void bind_jit(pb::module_& m) {
           "plan", [](session::Step& step) { return &step.program().plan(); },
           pb::return_value_policy::reference_internal)
       .def("node_costs", [](session::Step& step) { return ir::node_costs(step.program().graph()); })
+      .def("recorded_launches", [](session::Step& step) { return step.program().recorded_launches(); })
       .def("arena_bytes", [](session::Step& step) { return step.program().arena_bytes(); })
       .def("lower_bound_bytes", [](session::Step& step) { return step.program().plan().lower_bound_bytes; })
       .def("launch_count",

@@ -12,6 +12,7 @@
 #include "base/cat.h"
 #include "tests/cuda/emulator/async_copy.h"
 #include "tests/cuda/emulator/fiber.h"
+#include "tests/cuda/emulator/graphs.h"
 #include "tests/cuda/emulator/memory.h"
 #include "tests/cuda/emulator/mma.h"
 #include "tests/cuda/emulator/runtime.h"
@@ -206,6 +207,14 @@ void run_block(unsigned block) {
 Now g_now;
 
 void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes) {
+  if (capturing()) {
+    const auto* bytes = static_cast<const char*>(arguments);
+    const void* kernel = *static_cast<const void* const*>(arguments);  // what device.h puts first
+    keep(kernel, [=, copy = std::vector<char>(bytes, bytes + argument_bytes)] {
+      run(shape, entry, copy.data(), argument_bytes);
+    });
+    return;
+  }
   std::lock_guard lock(g_launch_mutex);
   if (shape.threads == 0 || shape.threads > kMostThreads || shape.threads % kWarp != 0 ||
       shape.shared_bytes > kSharedBytes) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/cuda/emulator/graphs.h"
 #include "tests/cuda/emulator/memory.h"
 
 namespace tw::cuda {
@@ -94,7 +95,9 @@ void convolve(const Convolution& c) {
 
 }  // namespace
 
-void run_convolution(const Convolution& convolution, cudaStream_t) {
+void run_convolution(const Convolution& convolution, cudaStream_t stream) {
+  static const char kind = 0;
+  if (emulator::keep(&kind, [=] { run_convolution(convolution, stream); })) return;
   emulator::DeviceAccess access;
   dispatch_float(convolution.dtype, convolution.op, [&]<class T>() { convolve<T>(convolution); });
 }

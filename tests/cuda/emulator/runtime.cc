@@ -8,6 +8,7 @@
 
 #include "base/cat.h"
 #include "tests/cuda/emulator/block.h"
+#include "tests/cuda/emulator/graphs.h"
 #include "tests/cuda/emulator/memory.h"
 
 using namespace tw::cuda::emulator;
@@ -62,6 +63,8 @@ cudaError_t cudaGetLastError() {
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorStreamCaptureUnsupported) return "not while the stream is captured";
+  if (error == cudaErrorStreamCaptureInvalidated) return "the capture has failed";
   switch (error) {
     case cudaSuccess:
       return "no error";
@@ -128,13 +131,21 @@ cudaError_t cudaFreeHost(void* data) {
   std::free(data);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size_bytes, cudaMemcpyKind, cudaStream_t) {
+// In a capture, memory of the host would be that of later runs, too.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size_bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  static const char copy = 0;
+  const bool on_device = g_region.holds(to) && g_region.holds(from);
+  if (!on_device && !may_wait()) return failed(cudaErrorStreamCaptureUnsupported);
+  if (keep(&copy, [=] { cudaMemcpyAsync(to, from, size_bytes, kind, stream); })) return cudaSuccess;
   if (!is_somebodys(to, size_bytes)) return out_of_bounds("cudaMemcpyAsync", to);
   if (!is_somebodys(from, size_bytes)) return out_of_bounds("cudaMemcpyAsync", from);
   move(to, from, size_bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* data, int value, size_t size_bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* data, int value, size_t size_bytes, cudaStream_t stream) {
+  static const char fill = 0;
+  if (keep(&fill, [=] { cudaMemsetAsync(data, value, size_bytes, stream); })) return cudaSuccess;
   if (!is_somebodys(data, size_bytes)) return out_of_bounds("cudaMemsetAsync", data);
   DeviceAccess access;
   std::memset(data, value, size_bytes);
@@ -150,8 +161,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return may_wait() ? cudaSuccess : failed(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaStreamQuery(cudaStream_t) {
+  return may_wait() ? cudaSuccess : failed(cudaErrorStreamCaptureUnsupported);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {

@@ -14,13 +14,23 @@ from bench.steps import CHECKED_STEPS, training_step
 Start = Callable[[Framework], Callable[[], Any]]
 
 
-def _contenders(model_file: ModuleType, static: bool) -> Callable[[Context], Sequence[Contender]]:
+# Eager; a program whose kernels are launched one by one; the same as CUDA graphs.
+KINDS = ("", "static program: ", "CUDA graphs: ")
+
+
+def _contenders(model_file: ModuleType, kind: str) -> Callable[[Context], Sequence[Contender]]:
     def build(context: Context) -> Sequence[Contender]:
         losses = []
 
         def start(fw: Framework) -> Callable[[], Any]:
-            step = training_step(fw, model_file, static=static and fw.name == OURS)
-            losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
+            ours = fw.name == OURS
+            before = fw.module.cuda.allow_graphs(kind == "CUDA graphs: ") if ours else None
+            try:
+                step = training_step(fw, model_file, static=ours and kind != "")
+                losses.append([float(step().detach()) for _ in range(CHECKED_STEPS)])
+            finally:
+                if ours:
+                    fw.module.cuda.allow_graphs(before)
             return step
 
         found = [Contender(OURS, timed_on_gpu(context.sides[OURS], context.ours(start)))]
@@ -41,9 +51,9 @@ def _compiled(fw: Framework, model_file: ModuleType) -> Callable[[], Any]:
 
 
 def rows() -> list[Row]:
-    """The GPT before ResNet-18, eager before static programs."""
+    """The GPT before ResNet-18; of each the kinds in their order."""
     return [
-        Row(f"{'static program: ' if static else ''}{name} step", 0.9, _contenders(model_file, static))
+        Row(f"{kind}{name} step", 0.9, _contenders(model_file, kind))
         for name, model_file in (("GPT", gpt), ("ResNet-18", resnet))
-        for static in (False, True)
+        for kind in KINDS
     ]
