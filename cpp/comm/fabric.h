@@ -41,6 +41,7 @@ class Fabric {
 
   const World& world() const { return *world_; }
   Peer& peer(int process) { return *peers_[process]; }  // another one than this
+  int cores() const { return cores_; }
   Doorbell& doorbell() { return *reinterpret_cast<Doorbell*>(doorbell_.data()); }
 
   // Advanced from now on whenever anybody waits; kept for good.
@@ -64,7 +65,7 @@ class Fabric {
   std::unique_ptr<Watcher> watcher_;  // null in a job on one machine, as is what follows
   std::unique_ptr<Lobby> lobby_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by process; null for this one
-  bool spins_ = false;
+  int cores_ = 0;       // of those that the processes of this machine use, as many as there are for each
   int pid_ = getpid();  // children of a fork have no connections
   std::mutex mutex_;
   std::vector<Active*> active_;
@@ -81,13 +82,14 @@ void begin_job(int64_t timeout_ms);
 template <class Done, class Check>
 bool Fabric::wait(Active& first, int64_t timeout_ms, Done done, Check check) {
   constexpr int64_t kSpinNs = 60'000, kNapNs = 100'000'000;
-  int64_t now = now_ns(), deadline = now + timeout_ms * 1'000'000, spin_until = spins_ ? now + kSpinNs : now;
+  int64_t now = now_ns(), deadline = now + timeout_ms * 1'000'000,
+          spin_until = cores_ > 0 ? now + kSpinNs : now;
   for (int turn = 1;; turn++) {
     bool moved = first.advance();
     if (turn % 8 == 0) moved |= advance_all();
     if (done()) return true;
     now = now_ns();
-    if (moved) spin_until = spins_ ? now + kSpinNs : now;
+    if (moved) spin_until = cores_ > 0 ? now + kSpinNs : now;
     if (moved || now < spin_until) continue;
     Doorbell& bell = doorbell();
     bell.enter();
@@ -107,7 +109,7 @@ bool Fabric::wait(Active& first, int64_t timeout_ms, Done done, Check check) {
       if (done()) return true;
       if (woken >= deadline) return false;
     }
-    spin_until = spins_ ? woken + kSpinNs : woken;
+    spin_until = cores_ > 0 ? woken + kSpinNs : woken;
   }
 }
 

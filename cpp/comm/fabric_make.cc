@@ -96,7 +96,7 @@ class FabricMaker {
     for (auto& peer : peers)
       if (peer) peer->take_doorbell(deadline_);
     for (size_t p = 0; p < peers.size(); p++) fabric_->peers_[p] = std::move(peers[p]);
-    fabric_->spins_ = fabric_->world_->local_process_count() <= CPU_COUNT(&cores);
+    fabric_->cores_ = CPU_COUNT(&cores) / fabric_->world_->local_process_count();
   }
 
   void connect_far() {

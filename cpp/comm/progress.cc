@@ -1,5 +1,7 @@
 #include "comm/progress.h"
 
+#include <algorithm>
+
 #include "comm/fabric.h"
 
 namespace tw::comm {
@@ -40,6 +42,11 @@ bool progress_until(FunctionRef<bool()> done, int64_t timeout_ms) {
   Nothing nothing;
   if (Fabric* others = fabric()) return others->wait(nothing, timeout_ms, done, [] {});
   return sleep_until(done, timeout_ms);
+}
+
+int cores_of_process(int usable) {
+  Fabric* others = fabric();
+  return others ? std::min(usable, others->cores()) : usable;
 }
 
 void wake_progress() {

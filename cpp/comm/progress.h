@@ -17,4 +17,8 @@ bool progress_until(FunctionRef<bool()> done, int64_t timeout_ms);
 // look again. Any thread; costs a load where nobody sleeps.
 void wake_progress();
 
+// Of the cores that this process may use, those that it need not share with the other processes of the job on
+// its machine; 0 where these outnumber the cores.
+int cores_of_process(int usable);
+
 }  // namespace tw::comm

@@ -73,10 +73,12 @@ int Engine::place_streams(int limit) {
   int cores = device::usable_cores();
   chain_workers_ = std::min(chains, limit > 0 ? limit : cores);
   int next_chain = 0, workers = std::max(chain_workers_, comms ? 1 : 0), comm_worker = 0;
-  if (comms && cores > 1 && limit != 1 && overlaps()) comm_worker = workers++;
+  // Who looks for messages on a core that another process needs makes that one wait for a whole time slice.
+  const int own = comm::cores_of_process(cores);
+  if (comms && own > 1 && limit != 1 && overlaps()) comm_worker = workers++;
   spinning_ = workers;
-  spins_ = spinning_ <= cores ? kSpins : 0;
-  caller_spins_ = spinning_ < cores ? kSpins : 0;
+  spins_ = spinning_ <= own ? kSpins : 0;
+  caller_spins_ = spinning_ < own ? kSpins : 0;
   for (const plan::Stream& stream : plan_.streams)
     worker_of_stream_.push_back(stream.kind == plan::StreamKind::kComm ? comm_worker
                                 : is_host(stream.kind) ? workers++

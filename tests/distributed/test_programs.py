@@ -167,3 +167,28 @@ def test_asynchronous_steps_and_eager_boxings_run_beside_each_other(ranks):
     outcome = ranks(2, BESIDE)
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("alike True True") == 2, outcome.out
+
+
+CROWDED = """
+import os
+from pathlib import Path
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+where, B, S = tw.placement.all("cpu"), tw.sbp.broadcast, tw.sbp.split
+x, w = tw.ones(64, 32, placement=where, sbp=S(0)), tw.ones(64, 64, placement=where, sbp=B)
+
+@tw.jit
+def step(x, w):
+    beside = (w @ w).exp().mean()
+    return x.sum().to_global(sbp=B) + beside
+
+for _ in range(3):
+    step(x, w)
+names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+print("waits in", [name for name in names if name == "tw-worker"])
+"""
+
+
+def test_processes_that_share_cores_have_no_threads_that_only_look(ranks):
+    outcome = ranks(3, CROWDED)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("waits in []") == 3, outcome.out
