@@ -5,6 +5,7 @@
 
 #include "base/memory_order.h"
 #include "base/philox.h"
+#include "device/accelerator.h"
 #include "eager/modes.h"
 
 namespace tw::eager {
@@ -24,10 +25,15 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
 
 bool on_cpu(device::Device device) { return device.type == device::DeviceType::kCpu; }
 
-// Where no accelerator takes part it does not matter: numbers, and what is made of nothing.
-bool floats(device::Device device, std::span<const ir::Value> inputs) {
-  return on_cpu(device) &&
-         std::ranges::all_of(inputs, [](const ir::Value& input) { return !input || input->rank() == 0; });
+// Such an op may run anywhere: on numbers, on nothing, on memory of NumPy and the like, and on what is made
+// of these or filled by the host, `made`.
+template <class Made>
+bool floats(device::Device device, std::span<const ir::Value> inputs, const Made& made) {
+  return on_cpu(device) && std::ranges::all_of(inputs, [&](const ir::Value& input) {
+           if (!input || input->rank() == 0) return true;
+           const Storage& storage = *tensor_of(input).storage;
+           return storage.foreign() || made.contains(&storage);
+         });
 }
 
 // A 0-dim value for tensors on any placements: brought to each once.
@@ -295,7 +301,12 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
            ": the size of its result depends on data, which a traced function cannot know");
   find_line();
-  if (!floats(modes().device, inputs)) settle(modes().device, def.name());
+  if (!floats(modes().device, inputs, host_filled_)) {
+    settle(modes().device, def.name());
+  } else if (device::find_accelerator()) {
+    for (const Tensor& output : outputs)
+      if (output->storage->symbolic()) host_filled_.try_emplace(output->storage.get());
+  }
   SmallVector<ir::Value, 6> values;
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::Value& input = inputs[i];

@@ -185,6 +185,19 @@ def test_tensors_move_into_and_out_of_a_program():
     assert f(tw.ones(4))[0].tolist() == [2, 3, 4, 5] and f.trace_count == 1
 
 
+def test_what_is_made_of_nothing_goes_along():
+    def f(x):
+        weights = tw.tensor(np.array([0.5, 2.0, 1.5]), dtype=tw.float32, device="cuda")
+        mask = (tw.ones(3, 3).tril() * 2).to("cuda")
+        return x @ mask * weights, tw.arange(3) + 1
+
+    compiled, x = tw.jit(f), tw.linspace(0, 1, 6).reshape(2, 3).cuda()
+    for _ in range(3):
+        there, here = compiled(x)
+        assert there.tolist() == f(x)[0].tolist() and there.device == CUDA
+        assert here.is_cpu and here.tolist() == [1, 2, 3]
+
+
 def test_gradients_cross_devices():
     x = tw.tensor([1.0, 2.0], requires_grad=True)
     tw.jit(lambda a: (a.cuda() ** 2).cpu())(x).backward(tw.ones(2))
