@@ -5,6 +5,7 @@
 #include <complex>
 
 #include "base/error.h"
+#include "comm/reduction_formula.h"
 #include "device/cpu/clones.h"
 #include "device/cpu/parallel.h"
 
@@ -15,42 +16,10 @@ namespace {
 constexpr int64_t kBlock = 2048;      // elements whose sums stay in the first cache
 constexpr int64_t kGrain = 64 << 10;  // elements that are worth a thread
 
-struct Sum {
-  template <class T>
-  static TW_INLINE T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, bool>)
-      return a | b;
-    else if constexpr (std::is_integral_v<T>)  // wraps around, as unsigned numbers do
-      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    else
-      return a + b;
-  }
-};
-struct Prod {
-  template <class T>
-  static TW_INLINE T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, bool>)
-      return a & b;
-    else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else
-      return a * b;
-  }
-};
-struct Min {
-  template <class T>
-  static TW_INLINE T apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a < b || a != a ? a : b;
-    return a < b ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static TW_INLINE T apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a > b || a != a ? a : b;
-    return a > b ? a : b;
-  }
-};
+using Sum = SumElements;
+using Prod = MultiplyElements;
+using Min = LeastElement;
+using Max = LargestElement;
 
 // output may be a or b.
 template <class T, class Op>
