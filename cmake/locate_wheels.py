@@ -19,8 +19,11 @@ WANTED_FOR_CUDA = {
     "CUBLAS_LIB": ("nvidia-cublas", "libcublasLt.so.13"),
     "CUDA_LIB": ("nvidia-cuda-runtime", "libcudart.so.13"),
 }
-# Without it the library has no convolutions. It is loaded when the first one runs.
-OPTIONAL_FOR_CUDA = {"CUDNN_LIB": ("nvidia-cudnn-cu13", "libcudnn.so.9")}
+# Without these the library has no convolutions, or no collectives of several GPUs. They are loaded when first used.
+OPTIONAL_FOR_CUDA = {
+    "CUDNN_LIB": ("nvidia-cudnn-cu13", "libcudnn.so.9"),
+    "NCCL_LIB": ("nvidia-nccl-cu13", "libnccl.so.2"),
+}
 
 
 def is_installed(distribution: str) -> bool:

@@ -1,10 +1,10 @@
 # What the CUDA library is made of, for the two builds of it: with nvcc (cuda/CMakeLists.txt) and for the emulator
-# (tests/cuda/CMakeLists.txt). Every cuda/ops/<family>/<stem>.cu has one entry, kernels_<stem>(table); the generated
+# (tests/cuda/CMakeLists.txt). Every cuda/ops/<family>/<stem>.cu, and every one of cuda/comm, has one entry, kernels_<stem>(table); the generated
 # manifest calls them all.
 
 set(TW_CUDA_ROOT ${CMAKE_SOURCE_DIR}/cuda)
-file(GLOB TW_CUDA_HOST CONFIGURE_DEPENDS ${TW_CUDA_ROOT}/common/*.cc ${TW_CUDA_ROOT}/device/*.cc)
-file(GLOB TW_CUDA_KERNELS CONFIGURE_DEPENDS ${TW_CUDA_ROOT}/ops/*/*.cu)
+file(GLOB TW_CUDA_HOST CONFIGURE_DEPENDS ${TW_CUDA_ROOT}/common/*.cc ${TW_CUDA_ROOT}/device/*.cc ${TW_CUDA_ROOT}/comm/*.cc)
+file(GLOB TW_CUDA_KERNELS CONFIGURE_DEPENDS ${TW_CUDA_ROOT}/ops/*/*.cu ${TW_CUDA_ROOT}/comm/*.cu)
 
 set(declarations "")
 set(calls "")

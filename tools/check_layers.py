@@ -4,7 +4,7 @@ In C++ each folder of cpp/ may include itself and the folders that `MAY_USE` nam
 kernels (`*_cpu.cc`, `*_cpu.h`) and definitions (the rest). What either kind reaches, headers of headers included, may
 hold nothing of the other side: a definition never sees `device`, a kernel never sees `ir` or `sbp`. Formulas
 (`*_formula.h`), which kernels of both devices include, reach `base`, attributes and formulas alone.
-cuda/ includes itself, base, the interfaces of device and the attributes of ops (headers of cpp/ops that are no
+cuda/ includes itself, base, comm, the interfaces of device and the attributes of ops (headers of cpp/ops that are no
 kernel's); the emulator of tests/cuda from cuda/common alone, and cpp/ nothing of cuda/.
 In Python nothing is imported inside a function, and imports at module level have no cycle.
 Nothing is named utils outside cpp/base, except `nn.utils` and `thalweg.utils`, PyTorch's names.
@@ -148,7 +148,7 @@ def check_cuda(root: Path) -> list[str]:
             allowed = target.startswith("cuda/") or (common and target.startswith("tests/cuda/emulator/"))
             if in_cpp:
                 folder, *rest = Path(target).parts
-                interface = folder == "base" or (folder == "device" and len(rest) == 1)
+                interface = folder in ("base", "comm") or (folder == "device" and len(rest) == 1)
                 allowed = interface or (folder == "ops" and target.endswith(".h") and not is_kernel(target))
             if not allowed or not (in_cpp or (root / target).is_file()):
                 problems.append(f"{where}: cuda may not include {target}")

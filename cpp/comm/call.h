@@ -53,6 +53,7 @@ struct Call {
   Reduction reduction = Reduction::kSum;
   int root = 0;                   // a member
   Levels levels = Levels::kAuto;  // equal on all members
+  bool elsewhere = false;         // the memory moves by other means: members tell each other what they call
   Dims shape = {};                // told to the other members and compared with theirs; empty says nothing
   std::string_view origin = {};   // the user's line, told to others when calls do not fit: "train.py:12"
   // What owns the memory; kept until the request is complete or has failed.

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "comm/device_group.h"
 #include "comm/fabric.h"
 #include "comm/local_group.h"
 #include "comm/process_group.h"
@@ -52,8 +53,8 @@ const char* name_of(Reduction reduction) {
   return kNames[static_cast<int>(reduction)];
 }
 
-Group::Group(std::vector<int> ranks, int64_t timeout_ms, const World& world)
-    : ranks_(std::move(ranks)), timeout_ms_(timeout_ms) {
+Group::Group(std::vector<int> ranks, int64_t timeout_ms, const World& world, device::DeviceType type)
+    : ranks_(std::move(ranks)), type_(type), timeout_ms_(timeout_ms) {
   for (int member = 0; member < size(); member++)
     if (world.addressable(ranks_[member])) members_.push_back(member);
   name_ = cat("group ", ranks_);
@@ -61,7 +62,10 @@ Group::Group(std::vector<int> ranks, int64_t timeout_ms, const World& world)
 
 namespace {
 
-constexpr uint64_t kShared = uint64_t{1} << 63;  // the instance that Group::of gives, plus the caller
+constexpr uint64_t kShared = uint64_t{1} << 63;   // the instance that Group::of gives, plus the caller
+constexpr uint64_t kControl = uint64_t{1} << 62;  // of groups that tell those on devices
+
+std::atomic<MakeDeviceGroup> g_device_groups{nullptr};
 
 // `instance` tells groups among processes with equal ranks apart; it is asked for only where it counts.
 template <class Instance>
@@ -83,22 +87,50 @@ Ref<Group> make_group(std::vector<int> ranks, int64_t timeout_ms, Instance insta
   return make_process_group(*fabric(), std::move(ranks), timeout_ms, number);
 }
 
+uint64_t next_instance(const std::vector<int>& ranks) {
+  static std::mutex mutex;
+  static auto* made = new std::map<std::vector<int>, uint64_t>;
+  std::lock_guard lock(mutex);
+  return (*made)[ranks]++;
+}
+
+Ref<Group> make_device_group(std::vector<int> ranks, int64_t timeout_ms, uint64_t instance) {
+  MakeDeviceGroup make = g_device_groups.load(std::memory_order_acquire);
+  TW_CHECK(make, kDevice, "group: there is no CUDA backend; tw.cuda.why_unavailable() says why");
+  Ref<Group> control = make_control(std::move(ranks), timeout_ms, instance | kControl);
+  return make({control, timeout_ms, instance});
+}
+
 }  // namespace
 
-Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms) {
-  return make_group(std::move(ranks), timeout_ms, [](const std::vector<int>& ranks) {
-    static std::mutex mutex;
-    static auto* made = new std::map<std::vector<int>, uint64_t>;
-    std::lock_guard lock(mutex);
-    return (*made)[ranks]++;
-  });
+void set_device_groups(MakeDeviceGroup make) { g_device_groups.store(make, std::memory_order_release); }
+
+Ref<Group> make_control(std::vector<int> ranks, int64_t timeout_ms, uint64_t instance) {
+  return make_group(std::move(ranks), timeout_ms, [&](const auto&) { return instance; });
+}
+
+Ref<Group> Group::make(std::vector<int> ranks, int64_t timeout_ms, device::DeviceType type) {
+  uint64_t instance = next_instance(ranks);
+  if (type != device::DeviceType::kCpu) return make_device_group(std::move(ranks), timeout_ms, instance);
+  Ref<Group> group = make_control(std::move(ranks), timeout_ms, instance);
+  group->instance_ = instance;
+  return group;
+}
+
+Ref<Group> Group::on(device::DeviceType type) {
+  if (type == type_) return Ref<Group>(this);
+  TW_CHECK(type_ == device::DeviceType::kCpu, kNotImplemented, name_, ": it is one of GPUs already");
+  std::lock_guard lock(mutex_);
+  if (!on_devices_) on_devices_ = make_device_group(ranks_, timeout_ms(), instance_);
+  return on_devices_;
 }
 
 namespace {
 
 struct SharedGroups {
   std::mutex mutex;
-  std::map<std::tuple<int, Caller, std::vector<int>>, Ref<Group>> groups;  // by world, caller and ranks
+  using Key = std::tuple<int, Caller, device::DeviceType, std::vector<int>>;  // world, caller, devices, ranks
+  std::map<Key, Ref<Group>> groups;
   int64_t timeout_ms = kDefaultTimeoutMs;
 };
 
@@ -109,14 +141,16 @@ SharedGroups& shared_groups() {
 
 }  // namespace
 
-Ref<Group> Group::of(std::span<const int> ranks, Caller caller) {
+Ref<Group> Group::of(std::span<const int> ranks, Caller caller, device::DeviceType type) {
   SharedGroups& shared = shared_groups();
   std::vector<int> list(ranks.begin(), ranks.end());
+  uint64_t instance = kShared + static_cast<uint64_t>(caller);
   std::lock_guard lock(shared.mutex);
-  Ref<Group>& group = shared.groups[{world_version(), caller, list}];
+  Ref<Group>& group = shared.groups[{world_version(), caller, type, list}];
   if (!group)
-    group = make_group(std::move(list), shared.timeout_ms,
-                       [&](const auto&) { return kShared + static_cast<uint64_t>(caller); });
+    group = type == device::DeviceType::kCpu
+                ? make_control(std::move(list), shared.timeout_ms, instance)
+                : make_device_group(std::move(list), shared.timeout_ms, instance);
   return group;
 }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,11 +30,20 @@ class Group : public RefCounted {
   // A fresh group of these ranks in this order; with members elsewhere it lives as long as the process. Local
   // and without waiting: only processes with members need to make it, and those must make their groups of
   // equal ranks in one order. Throws kPlacement on ranks that do not exist or come twice.
-  static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs);
+  // For memory on the devices of a kind that these ranks have: on other devices than CPUs calls take their
+  // turn in the order of the current streams, and a request that has been waited for is complete for what is
+  // queued there from then on (test() asks the device).
+  static Ref<Group> make(std::vector<int> ranks, int64_t timeout_ms = kDefaultTimeoutMs,
+                         device::DeviceType type = device::DeviceType::kCpu);
   // The group of these ranks that all of one kind share who ask for it here.
-  static Ref<Group> of(std::span<const int> ranks, Caller caller = Caller::kEager);
+  static Ref<Group> of(std::span<const int> ranks, Caller caller = Caller::kEager,
+                       device::DeviceType type = device::DeviceType::kCpu);
   // The time-out of those that `of` gives, and has given.
   static void set_shared_timeout(int64_t timeout_ms);
+
+  // The group of the same ranks for memory on devices of a kind; itself for its own. One for each group.
+  Ref<Group> on(device::DeviceType type);
+  device::DeviceType type() const { return type_; }
 
   std::span<const int> ranks() const { return ranks_; }
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -60,6 +70,9 @@ class Group : public RefCounted {
   // once: where another one has given up since this one has begun, throws kComm with its reason, and begins
   // anew when it is called again. While nothing is posted by another thread.
   virtual void begin_anew() {}
+  // Throws kComm where a member has ended or given up, as a call that waited for it would: for calls whose
+  // memory moves by other means.
+  virtual void check_members() {}
   // How often it has done so; in a call that succeeds, equal in all processes.
   virtual uint64_t epoch() const { return 0; }
   // Numbers from 0, since it has begun; for what all processes count alike.
@@ -70,7 +83,8 @@ class Group : public RefCounted {
   int64_t far_bytes() const { return far_bytes_; }  // of them, those that have left this machine
 
  protected:
-  Group(std::vector<int> ranks, int64_t timeout_ms, const World& world);
+  Group(std::vector<int> ranks, int64_t timeout_ms, const World& world,
+        device::DeviceType type = device::DeviceType::kCpu);
   ~Group() override = default;
   void count_moved(int64_t bytes, int64_t far = 0) {
     moved_bytes_ += bytes;
@@ -86,6 +100,10 @@ class Group : public RefCounted {
 
   std::vector<int> ranks_, members_;
   std::string name_;
+  device::DeviceType type_;
+  uint64_t instance_ = 0;  // among groups of these ranks
+  std::mutex mutex_;       // guards what follows
+  Ref<Group> on_devices_;
   std::atomic<int64_t> timeout_ms_;
   std::atomic<int64_t> moved_bytes_{0}, far_bytes_{0}, numbers_{0};
 };

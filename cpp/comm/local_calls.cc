@@ -88,13 +88,12 @@ class LocalCall {
   }
 
   void all_to_all() {
+    check_exchange(call_);
     for (int to = 0; to < members_; to++) {
       int64_t offset = 0;
       for (int from = 0; from < members_; from++) {
         int64_t count = call_.parts[to].receive_counts[from];
         std::span<const int64_t> sends = call_.parts[from].send_counts;
-        TW_CHECK(sends[to] == count, kValue, "all_to_all: member ", from, " sends ", sends[to],
-                 " elements to member ", to, ", which wants ", count);
         int64_t place = 0;
         for (int before = 0; before < to; before++) place += sends[before];
         move(output(to) + offset * size_, input(from) + place * size_, count, from != to);
@@ -110,6 +109,15 @@ class LocalCall {
 };
 
 }  // namespace
+
+void check_exchange(const Call& call) {
+  for (size_t to = 0; to < call.parts.size(); to++)
+    for (size_t from = 0; from < call.parts.size(); from++) {
+      int64_t sent = call.parts[from].send_counts[to], wanted = call.parts[to].receive_counts[from];
+      TW_CHECK(sent == wanted, kValue, "all_to_all: member ", from, " sends ", sent, " elements to member ",
+               to, ", which wants ", wanted);
+    }
+}
 
 int64_t run_local(const Call& call) { return LocalCall(call).run(); }
 

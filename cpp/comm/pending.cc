@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "comm/device_group.h"
+
 namespace tw::comm {
 
 namespace {
@@ -35,9 +37,13 @@ void Pending::wait(int64_t timeout_ms) {
       owner_.time_out(*this, timeout_ms);
       break;
     }
-    if (auto check = g_interrupt_check.load(std::memory_order_acquire)) check();
+    check_interrupt();
   }
   result();
+}
+
+void check_interrupt() {
+  if (auto check = g_interrupt_check.load(std::memory_order_acquire)) check();
 }
 
 void set_interrupt_check(void (*check)()) { g_interrupt_check.store(check, std::memory_order_release); }

@@ -10,17 +10,36 @@ namespace {
 
 constexpr int64_t kMismatchNs = 1'000'000'000;  // how long the calls of others are waited for
 
+// Of the memory of a call, what this group moves.
+const Call& moved_here(const Call& call) {
+  static const Call nothing;
+  return call.elsewhere ? nothing : call;
+}
+
+// Bytes that the members of this process send to, or want from, those at a place in an all-to-all.
+uint64_t exchanged(const Call& call, const std::vector<int>& members, bool wanted) {
+  int64_t count = 0;
+  for (const Part& part : call.parts)
+    for (int member : members) count += (wanted ? part.receive_counts : part.send_counts)[member];
+  return static_cast<uint64_t>(count * size_of(call.dtype));
+}
+
 }  // namespace
 
 ProcessCall::ProcessCall(const Call& call, const Circle& circle, const CallHeader& header)
-    : keep(call.keep), circle_(circle), transfer_(call, circle), header_(header), peers_(circle.size()) {
+    : keep(call.keep),
+      circle_(circle),
+      transfer_(moved_here(call), circle),
+      header_(header),
+      peers_(circle.size()) {
+  bool exchanges = call.elsewhere && call.kind == CallKind::kAllToAll;
   for (int place = 0; place < circle.size(); place++) {
     peers_[place].header = header;
     Transfer::Sum sum = transfer_.sum_to(place);
-    peers_[place].header.payload = sum.bytes;
+    peers_[place].header.payload = exchanges ? exchanged(call, circle.members[place], false) : sum.bytes;
     peers_[place].header.pieces = sum.pieces;
     sum = transfer_.sum_from(place);
-    peers_[place].header.wanted = sum.bytes;
+    peers_[place].header.wanted = exchanges ? exchanged(call, circle.members[place], true) : sum.bytes;
     peers_[place].header.wanted_pieces = sum.pieces;
   }
   peers_[circle.self].received = peers_[circle.self].sent = sizeof(CallHeader);
@@ -68,8 +87,9 @@ bool ProcessCall::pull_header(int place, Stream& stream) {
   peer.received = sizeof(CallHeader);
   Transfer::Sum theirs{peer.theirs.payload, peer.theirs.pieces};
   Transfer::Sum wanted{peer.theirs.wanted, peer.theirs.wanted_pieces};
-  bool fits =
-      peer.theirs.fits(header_) && theirs == transfer_.sum_from(place) && wanted == transfer_.sum_to(place);
+  Transfer::Sum expected{peer.header.wanted, peer.header.wanted_pieces};
+  Transfer::Sum given{peer.header.payload, peer.header.pieces};
+  bool fits = peer.theirs.fits(header_) && theirs == expected && wanted == given;
   if (!fits && mismatch_since_ == 0) mismatch_since_ = now_ns();
   return true;
 }
@@ -109,8 +129,8 @@ std::string ProcessCall::mismatch_text(const std::string& group) const {
       if (sent == wanted) return;
       text += cat("; rank ", from, " sends ", sent, " bytes to rank ", to, ", which wants ", wanted);
     };
-    tell(peer.theirs.rank, peer.theirs.payload, header_.rank, transfer_.sum_from(place).bytes);
-    tell(header_.rank, transfer_.sum_to(place).bytes, peer.theirs.rank, peer.theirs.wanted);
+    tell(peer.theirs.rank, peer.theirs.payload, header_.rank, peer.header.wanted);
+    tell(header_.rank, peer.header.payload, peer.theirs.rank, peer.theirs.wanted);
   }
   return text;
 }

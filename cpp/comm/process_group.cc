@@ -78,6 +78,16 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     hear_of_failures();
     TW_CHECK(failure_.empty(), kComm, failure_);
   }
+  void check_members() override {
+    std::lock_guard lock(mutex_);
+    hear_of_failures();
+    for (int place = 0; place < circle_.size() && failure_.empty(); place++) {
+      if (place == circle_.self) continue;
+      Peer& peer = fabric_.peer(circle_.processes[place]);
+      if (peer.lost() || peer.gone()) fail(cat(ranks_of(place), " of ", name(), how_ended(place)));
+    }
+    TW_CHECK(failure_.empty(), kComm, failure_);
+  }
   uint64_t epoch() const override { return epoch_.load(std::memory_order_acquire); }
 
   bool drain() override {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "device/accelerator.h"
 
 namespace tw::comm {
 
@@ -18,7 +19,11 @@ World::World(std::vector<Process> processes, int self) : processes_(std::move(pr
     size_ += process.rank_count;
     hosts.insert(process.host);
     if (process.host != processes_[self].host) continue;
-    if (p == self) local_process_ = local_process_count_;
+    if (p == self) {
+      local_process_ = local_process_count_;
+      ranks_before_ = ranks_of_host_;
+    }
+    ranks_of_host_ += process.rank_count;
     local_process_count_++;
   }
   host_count_ = static_cast<int>(hosts.size());
@@ -37,10 +42,16 @@ int World::process_of(int rank) const {
   return low;
 }
 
-device::Device World::device_of(int rank) const {
+device::Device World::device_of(int rank, device::DeviceType type) const {
   TW_CHECK(addressable(rank), kPlacement, "rank ", rank, " is not of this process, which owns ", rank_count(),
            " from ", first_rank());
-  return {device::DeviceType::kCpu, rank - first_rank()};
+  int index = rank - first_rank();
+  if (type == device::DeviceType::kCpu) return {type, index};
+  int count = device::accelerator().device_count();
+  if (count >= ranks_of_host_) return {type, ranks_before_ + index};
+  TW_CHECK(index < count, kPlacement, "rank ", rank, " has no GPU: this process owns ", rank_count(),
+           " ranks and sees ", count, count == 1 ? " GPU" : " GPUs");
+  return {type, index};
 }
 
 }  // namespace tw::comm

@@ -2,7 +2,9 @@
 //
 // A rank is the number of a device in the whole job. A process owns a run of consecutive ranks, its
 // addressable ones; the i-th of them is the device Device{kCpu, i} there. Without a launcher there is one
-// process with one rank.
+// process with one rank. Of accelerators the ranks of a machine have the first ones in their order; where a
+// process sees fewer than these, it has been given its own (CUDA_VISIBLE_DEVICES), and the i-th of its ranks
+// has the i-th of them.
 #pragma once
 
 #include <memory>
@@ -36,17 +38,19 @@ class World {
   bool addressable(int rank) const {
     return static_cast<unsigned>(rank - first_rank()) < static_cast<unsigned>(rank_count());
   }
-  // The device of an addressable rank; throws kPlacement for any other.
-  device::Device device_of(int rank) const;
+  // The device of an addressable rank; throws kPlacement for any other, and where there are too few.
+  device::Device device_of(int rank, device::DeviceType type = device::DeviceType::kCpu) const;
 
   int host_of(int rank) const { return processes_[process_of(rank)].host; }
   int host_count() const { return host_count_; }
+  int ranks_of_host() const { return ranks_of_host_; }  // of the machine of this process
   int local_process() const { return local_process_; }  // the number of this process among those of its host
   int local_process_count() const { return local_process_count_; }
 
  private:
   std::vector<Process> processes_;
   int self_ = 0, size_ = 0, host_count_ = 1, local_process_ = 0, local_process_count_ = 1;
+  int ranks_of_host_ = 0, ranks_before_ = 0;  // of this machine; of its processes before this one
 };
 
 // The world as it is now; the first call begins the job that the environment describes (RANK, WORLD_SIZE,

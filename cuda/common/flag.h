@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/common/launch.h"
+#include "cuda/device/failures.h"
 #include "cuda/device/scratch.h"
 
 namespace tw::cuda {
@@ -12,6 +13,7 @@ T read_one(const T* from) {
   T value;
   check(cudaMemcpyAsync(&value, from, sizeof(T), cudaMemcpyDefault, current_stream()), "read_one");
   check(cudaStreamSynchronize(current_stream()), "read_one");
+  check_failures();
   return value;
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/comm/groups.h"
 #include "cuda/device/caching_allocator.h"
+#include "cuda/device/failures.h"
 #include "cuda/device/recording.h"
 #include "cuda/device/streams.h"
 
@@ -24,6 +26,7 @@ class CudaBackend final : public device::Accelerator, public device::Recorders {
     for (int i = 0; i < cuda::device_count(); i++)
       allocators_.push_back(std::make_unique<CachingAllocator>(i));
     register_kernels(kernels_);
+    register_groups();
   }
 
   device::DeviceType type() const override { return device::DeviceType::kCuda; }
@@ -49,6 +52,7 @@ class CudaBackend final : public device::Accelerator, public device::Recorders {
   void synchronize(int device) override {
     OnDevice on(device);
     check(cudaDeviceSynchronize(), "synchronize");
+    check_failures();
   }
 
   device::Stream& current_stream(int device) override {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/device/failures.h"
 
 namespace tw::cuda {
 
@@ -26,6 +27,7 @@ CudaStream::~CudaStream() {
 void CudaStream::synchronize() {
   OnDevice on(device_);
   check(cudaStreamSynchronize(handle_), "Stream.synchronize");
+  check_failures();
 }
 
 bool CudaStream::done() const {
@@ -51,7 +53,10 @@ void CudaEvent::record(device::Stream& stream) {
   check(cudaEventRecord(handle_, queue.handle()), "Event.record");
 }
 
-void CudaEvent::wait() { check(cudaEventSynchronize(handle_), "Event.synchronize"); }
+void CudaEvent::wait() {
+  check(cudaEventSynchronize(handle_), "Event.synchronize");
+  check_failures();
+}
 
 bool CudaEvent::done() {
   cudaError_t error = cudaEventQuery(handle_);

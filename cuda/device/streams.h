@@ -31,6 +31,7 @@ class CudaEvent final : public device::Event {
   void record(device::Stream& stream) override;
   void wait() override;
   bool done() override;
+  int device() const { return device_; }
   cudaEvent_t handle() const { return handle_; }
 
  private:

@@ -36,12 +36,33 @@ void check_interrupt() {
   if (PyErr_CheckSignals() != 0) throw pb::error_already_set();
 }
 
+// Where the tensors of a call lie: on the CPU, or on the GPU of this process's rank.
+class CallPlace {
+ public:
+  void add(const Tensor& tensor, const char* op) {
+    if (!tensor) return;
+    TW_CHECK(!known_ || tensor->device().type == device_.type, kValue, op,
+             ": tensors on one device are wanted, got ", device_, " and ", tensor->device());
+    device_ = tensor->device();
+    known_ = true;
+  }
+  Ref<comm::Group> choose(const PyGroup& group, const char* op) const {
+    if (device_.type == device::DeviceType::kCpu) return group.group;
+    int rank = comm::world().first_rank();
+    device::Device mine = comm::world().device_of(rank, device_.type);
+    TW_CHECK(device_ == mine, kValue, op, ": rank ", rank, " has ", mine, ", got a tensor on ", device_);
+    return group.group->on(device_.type);
+  }
+
+ private:
+  device::Device device_;
+  bool known_ = false;
+};
+
 // The memory of a contiguous tensor, which `keep` holds from now on.
 template <class Keep>
 void* memory_of(const Tensor& tensor, const char* op, DType dtype, Keep& keep) {
   if (!tensor) return nullptr;
-  TW_CHECK(tensor->device().type == device::DeviceType::kCpu, kNotImplemented, op,
-           ": tensors on the CPU are wanted so far, got one on ", tensor->device());
   TW_CHECK(tensor->contiguous, kValue, op, ": contiguous tensors are wanted");
   TW_CHECK(tensor->dtype == dtype, kType, op, ": tensors of one dtype are wanted, got ", dtype, " and ",
            tensor->dtype);
@@ -67,7 +88,10 @@ PyRequest post(const PyGroup& self, int kind, const std::vector<PyPart>& parts, 
   call.origin = origin;
   const char* op = comm::name_of(call.kind);
   std::vector<comm::Part> memory;
+  CallPlace place;
   for (const auto& [input, output, sends, receives] : parts) {
+    place.add(input, op);
+    place.add(output, op);
     comm::Part part;
     part.input = memory_of(input, op, dtype, call.keep);
     part.output = memory_of(output, op, dtype, call.keep);
@@ -77,8 +101,9 @@ PyRequest post(const PyGroup& self, int kind, const std::vector<PyPart>& parts, 
     if (output) output->storage->version++;
   }
   call.parts = memory;
+  Ref<comm::Group> group = place.choose(self, op);
   pb::gil_scoped_release unlocked;
-  return {self.group->post(call)};
+  return {group->post(call)};
 }
 
 PyRequest post_message(const PyGroup& self, bool sends, const Tensor& tensor, int from, int to, int64_t tag,
@@ -90,10 +115,14 @@ PyRequest post_message(const PyGroup& self, bool sends, const Tensor& tensor, in
   message.origin = origin;
   message.dtype = tensor->dtype;
   message.count = numel(tensor->sizes);
-  message.data = memory_of(tensor, sends ? "send" : "recv", tensor->dtype, message.keep);
+  const char* op = sends ? "send" : "recv";
+  message.data = memory_of(tensor, op, tensor->dtype, message.keep);
+  CallPlace place;
+  place.add(tensor, op);
+  Ref<comm::Group> group = place.choose(self, op);
   if (!sends) tensor->storage->version++;
   pb::gil_scoped_release unlocked;
-  return {sends ? self.group->send(message) : self.group->receive(message)};
+  return {sends ? group->send(message) : group->receive(message)};
 }
 
 // (first rank, number of ranks, host) of every process, and the number of this one.

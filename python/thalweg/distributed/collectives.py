@@ -65,7 +65,9 @@ class _Call:
 
     def writes_list(self, tensors: Sequence[Tensor]) -> Tensor:
         """Memory for all of them one after the other, which is copied into them in the end."""
-        memory = thalweg.empty(sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype)
+        memory = thalweg.empty(
+            sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype, device=tensors[0].device
+        )
 
         def spread() -> None:
             offset = 0

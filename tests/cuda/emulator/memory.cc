@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +26,7 @@ std::mutex g_mutex;
 std::map<char*, Block> g_blocks;         // from cudaMalloc, by address
 std::map<const char*, size_t> g_marked;  // what mark_allocated named, by address
 size_t g_capacity = size_t{1} << 30;
-size_t g_used[kDevices];
+size_t g_used[kMostDevices];
 int g_key = -1;  // protection key of the region
 
 void* reserve(size_t size_bytes) {
@@ -51,18 +52,26 @@ size_t rounded(size_t size_bytes) { return (size_bytes + kGap - 1) / kGap * kGap
 
 // The first gap between the device's blocks that is large enough.
 char* find_place(int device, size_t size_bytes) {
-  char* begin = g_region.begin + kRegionBytes / kDevices * device;
+  char* begin = g_region.begin + kShareBytes * static_cast<size_t>(device);
   char* at = begin + kGap;
   for (auto it = g_blocks.lower_bound(begin); it != g_blocks.end() && it->second.device == device; ++it) {
     if (static_cast<size_t>(it->first - at) >= size_bytes) return at;
     at = it->first + rounded(it->second.size_bytes);
   }
-  return static_cast<size_t>(begin + kRegionBytes / kDevices - at) >= size_bytes ? at : nullptr;
+  return static_cast<size_t>(begin + kShareBytes - at) >= size_bytes ? at : nullptr;
 }
 
 }  // namespace
 
 Region g_region = make_region();
+
+int device_count() {
+  static const int count = [] {
+    const char* wanted = std::getenv("THALWEG_EMULATED_DEVICES");
+    return wanted ? std::min(std::max(std::atoi(wanted), 1), kMostDevices) : 4;
+  }();
+  return count;
+}
 
 DeviceAccess::DeviceAccess() : before_(g_key >= 0 ? pkey_get(g_key) : 0) {
   if (g_key >= 0) pkey_set(g_key, 0);

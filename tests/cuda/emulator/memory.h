@@ -1,7 +1,7 @@
 // The emulated devices' memory, with a state for every byte, so that accesses beyond a block, after its end
 // and before anything was written are told.
 //
-// Each device has a half of one region of addresses, which its kernels alone may touch. Blocks keep kGap
+// Each device has its share of one region of addresses, which its kernels alone may touch. Blocks keep kGap
 // bytes of nobody's memory between them. Under the caching allocator one block holds many tensors:
 // mark_allocated() and mark_free() say which bytes are whose.
 #pragma once
@@ -14,8 +14,11 @@ namespace tw::cuda::emulator {
 
 enum class ByteState : uint8_t { kFree, kUnset, kSet };
 
-inline constexpr int kDevices = 2;
-inline constexpr size_t kRegionBytes = size_t{8} << 30;  // each device has its half
+// Four, or what THALWEG_EMULATED_DEVICES says, up to kMostDevices.
+inline constexpr int kMostDevices = 16;
+int device_count();
+inline constexpr size_t kRegionBytes = size_t{32} << 30;
+inline constexpr size_t kShareBytes = kRegionBytes / kMostDevices;
 inline constexpr size_t kGap = 512;
 
 struct Region {
@@ -25,7 +28,7 @@ struct Region {
     return static_cast<size_t>(static_cast<const char*>(data) - begin) < kRegionBytes;
   }
   int device_of(const void* data) const {
-    return static_cast<int>((static_cast<const char*>(data) - begin) / (kRegionBytes / kDevices));
+    return static_cast<int>((static_cast<const char*>(data) - begin) / kShareBytes);
   }
   ByteState* states_of(const void* data) const { return states + (static_cast<const char*>(data) - begin); }
 };

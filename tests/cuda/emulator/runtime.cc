@@ -80,7 +80,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kDevices;
+  *count = device_count();
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
@@ -88,12 +88,12 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= kDevices) return failed(cudaErrorInvalidDevice);
+  if (device < 0 || device >= device_count()) return failed(cudaErrorInvalidDevice);
   t_device = device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device < 0 || device >= kDevices) return failed(cudaErrorInvalidDevice);
+  if (device < 0 || device >= device_count()) return failed(cudaErrorInvalidDevice);
   *properties = {"emulated device", capacity(), 9, 0, 4};
   return cudaSuccess;
 }

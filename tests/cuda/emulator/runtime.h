@@ -1,8 +1,8 @@
 // The part of the CUDA runtime's interface that thalweg uses, over host memory.
 //
-// Two devices. Work runs at once on the caller: a stream is a name, an event a time. Device memory is a
-// region of its own that host code cannot touch (protection keys, where the processor has them); see
-// memory.h.
+// Several devices (memory.h). Work runs at once on the caller: a stream is a name, an event a time. Device
+// memory is a region of its own that host code cannot touch (protection keys, where the processor has them);
+// see memory.h.
 #pragma once
 
 #include <cstddef>

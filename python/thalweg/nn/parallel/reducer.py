@@ -28,7 +28,8 @@ class Bucket:
     def part(self, key):
         """The place of a parameter's gradient, by the parameter's id."""
         if self.flat is None:
-            self.flat = tw.empty(sum(p.numel() for p in self.parameters), dtype=self.parameters[0].dtype)
+            first = self.parameters[0]
+            self.flat = tw.empty(sum(p.numel() for p in self.parameters), dtype=first.dtype, device=first.device)
             self.parts = dict(zip(map(id, self.parameters), _parts(self.flat, self.parameters), strict=True))
         return self.parts[key]
 
