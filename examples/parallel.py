@@ -16,10 +16,11 @@ from thalweg.sbp import broadcast, sbp, split
 class Mesh:
     """Devices in an array of a shape such as "2x2", with a role for each axis, such as "dp,tp".
 
-    A process that is alone in its job is cut into as many devices; under `thalweg run` each process is one of them.
+    `device` is "cpu" or "cuda". A process that is alone in its job is cut into as many devices; under `thalweg run`
+    each process is one of them.
     """
 
-    def __init__(self, shape: str, roles: str) -> None:
+    def __init__(self, shape: str, roles: str, device: str = "cpu") -> None:
         sizes = [int(size) for size in shape.split("x")]
         self.roles = roles.split(",")
         if len(self.roles) != len(sizes) or not set(self.roles) <= {"dp", "tp"}:
@@ -29,7 +30,7 @@ class Mesh:
             tw.env.init(devices_per_process=count)
         if tw.env.get_world_size() != count:
             raise ValueError(f"--mesh: {shape} has {count} devices, but the job has {tw.env.get_world_size()}")
-        self.placement = tw.placement("cpu", np.arange(count).reshape(sizes))
+        self.placement = tw.placement(device, np.arange(count).reshape(sizes))
 
     def along(self, role: str, how: sbp) -> list[sbp]:
         """`how` on the axes with a role, broadcast on the others."""

@@ -30,7 +30,8 @@ bool ProgramBuilder::add_collective() {
   comm::CallKind kind;
   if (!call_kind_of(step.kind, &kind)) return false;
   const sbp::Placement& placement = *plan_->from->placement;
-  bool crosses = apart_;
+  // On devices with a library for them collectives are its own, in one process too.
+  bool crosses = apart_ || program_->type != device::DeviceType::kCpu;
   for (int64_t rank : placement.ranks)
     crosses = crosses || process_of(rank) != process_of(placement.ranks[0]);
   if (!crosses) return false;
@@ -60,20 +61,23 @@ void ProgramBuilder::add_group(const std::vector<int64_t>& positions, comm::Call
   if (call.count == 0) return;
   call.kind = kind;
   call.levels = plan_->steps.front().two_level ? comm::Levels::kTwo : comm::Levels::kOne;
-  call.group = comm::Group::of(ranks, caller_);
+  call.group = comm::Group::of(ranks, caller_, program_->type);
   if (kind != comm::CallKind::kAllGather)
     for (int64_t axis : plan_->steps.front().axes)
       call.reduction = reduction_of(plan_->from->sbp[axis].reduce);
   for (int member : call.group->members()) {
     const Holding &from = inputs_.at(ranks[member]), &to = outputs_.at(ranks[member]);
-    call.inputs.push_back(kind == comm::CallKind::kReduceScatter ? joined(from, boxes, false) : from.slot);
-    call.outputs.push_back(kind == comm::CallKind::kAllGather ? joined(to, boxes, true) : to.slot);
+    call.inputs.push_back(kind == comm::CallKind::kReduceScatter ? joined(from, boxes, ranks[member], false)
+                                                                 : from.slot);
+    call.outputs.push_back(kind == comm::CallKind::kAllGather ? joined(to, boxes, ranks[member], true)
+                                                              : to.slot);
   }
   phase(0).calls.push_back(std::move(call));
   phase(1);
 }
 
-int ProgramBuilder::joined(const Holding& part, const std::vector<sbp::Box>& boxes, bool out_of) {
+int ProgramBuilder::joined(const Holding& part, const std::vector<sbp::Box>& boxes, int64_t rank,
+                           bool out_of) {
   int64_t count = 0;
   bool in_place = true;
   for (const sbp::Box& box : boxes) {
@@ -83,7 +87,7 @@ int ProgramBuilder::joined(const Holding& part, const std::vector<sbp::Box>& box
     count += numel(box.sizes);
   }
   if (in_place) return part.slot;
-  int slot = add_scratch(count);
+  int slot = add_scratch(count, rank);
   int64_t offset = 0;
   for (const sbp::Box& box : boxes) {
     View inside = view_in(part, box), packed{slot, offset, contiguous_strides(box.sizes), true};

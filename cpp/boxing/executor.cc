@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "boxing/device_memory.h"
+#include "boxing/device_ops.h"
 #include "boxing/local_ops.h"
 #include "comm/world.h"
 #include "device/cpu/scratch.h"
@@ -22,8 +24,29 @@ class Done final : public comm::Request {
 class Buffers final : public RefCounted {
  public:
   std::vector<device::Scratch> scratch;
+  std::vector<DeviceMemory> on_devices;
   SmallVector<Ref<RefCounted>, 4> keep;
 };
+
+bool on_cpu(const Program& program) { return program.type == device::DeviceType::kCpu; }
+
+// Scratch memory of a program, which `add` gets one after the other.
+template <class Add>
+void make_scratch(const Program& program, const Add& add) {
+  size_t slot = static_cast<size_t>(program.inputs + program.outputs);
+  for (int64_t count : program.scratch) add(slot++, static_cast<size_t>(count * size_of(program.dtype)));
+}
+
+DeviceMemory memory_of(const Program& program, size_t slot, size_t size_bytes) {
+  return {device::Device{program.type, program.devices[slot]}, size_bytes};
+}
+
+void run_op(const Program& program, const LocalOp& op, void* const* slots) {
+  if (on_cpu(program)) [[likely]]
+    run_local(op, program.dtype, slots);
+  else
+    run_on_devices(op, program.dtype, slots, program.devices.data());
+}
 
 // Boxings of one group are counted alike in all its processes, so that messages of two in flight do not mix.
 // Tags of others are below.
@@ -35,10 +58,11 @@ class Running final : public comm::Request {
       : program_(&program), buffers_(make_ref<Buffers>()), origin_(call.origin) {
     for (const void* input : call.inputs) slots_.push_back(const_cast<void*>(input));
     slots_.append(call.outputs.begin(), call.outputs.end());
-    for (int64_t count : program.scratch) {
-      buffers_->scratch.emplace_back(static_cast<size_t>(count * size_of(program.dtype)));
-      slots_.push_back(buffers_->scratch.back().get());
-    }
+    make_scratch(program, [&](size_t slot, size_t size_bytes) {
+      slots_.push_back(on_cpu(program)
+                           ? buffers_->scratch.emplace_back(size_bytes).get()
+                           : buffers_->on_devices.emplace_back(memory_of(program, slot, size_bytes)).get());
+    });
     buffers_->keep = call.keep;
     if (program.group) tag_ = next_tag(*program.group);
     start();
@@ -73,7 +97,7 @@ class Running final : public comm::Request {
       const ProgramPhase& phase = program_->phases[phase_];
       posted_.clear();
       arrived_ = 0;
-      for (const LocalOp& op : phase.ops) run_local(op, program_->dtype, slots_.data());
+      for (const LocalOp& op : phase.ops) run_op(*program_, op, slots_.data());
       for (const PostedMessage& message : phase.messages) post_message(message);
       for (const PostedCall& call : phase.calls) post_call(call);
       if (!posted_.empty()) return;
@@ -128,9 +152,12 @@ Ref<comm::Request> post(const Program& program, const Call& call) {
   for (const void* input : call.inputs) slots.push_back(const_cast<void*>(input));
   slots.append(call.outputs.begin(), call.outputs.end());
   SmallVector<device::Scratch, 2> scratch;
-  for (int64_t count : program.scratch)
-    slots.push_back(scratch.emplace_back(static_cast<size_t>(count * size_of(program.dtype))).get());
-  for (const LocalOp& op : program.phases[0].ops) run_local(op, program.dtype, slots.data());
+  std::vector<DeviceMemory> on_devices;
+  make_scratch(program, [&](size_t slot, size_t size_bytes) {
+    slots.push_back(on_cpu(program) ? scratch.emplace_back(size_bytes).get()
+                                    : on_devices.emplace_back(memory_of(program, slot, size_bytes)).get());
+  });
+  for (const LocalOp& op : program.phases[0].ops) run_op(program, op, slots.data());
   return *done;
 }
 

@@ -94,6 +94,15 @@ void fold(const LocalOp& op, DType dtype, void* const* slots) {
 
 }  // namespace
 
+std::array<char, 16> neutral_element(sbp::ReduceOp op, DType dtype) {
+  std::array<char, 16> bytes{};
+  dispatch_all(dtype, "boxing", [&]<class T>() {
+    T value = neutral_of<T>(op);
+    std::memcpy(bytes.data(), &value, sizeof(T));
+  });
+  return bytes;
+}
+
 void run_local(const LocalOp& op, DType dtype, void* const* slots) {
   if (op.from.empty()) return fill(op, dtype, slots);
   if (op.from.size() > 1) return fold(op, dtype, slots);

@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "comm/group.h"
+#include "device/backend.h"
 #include "sbp/boxing.h"
 
 namespace tw::boxing {
@@ -60,6 +61,9 @@ class Program final : public RefCounted {
   DType dtype = DType::kFloat32;
   int inputs = 0, outputs = 0;
   std::vector<int64_t> scratch;  // elements of each
+  device::DeviceType type = device::DeviceType::kCpu;
+  std::vector<int>
+      devices;  // where each slot lies; the devices of one CPU see each other's memory, and need none
   std::vector<ProgramPhase> phases;
   Ref<comm::Group> group;  // of messages; null where no process sends any
 

@@ -23,6 +23,7 @@ ProgramBuilder::ProgramBuilder(const sbp::BoxingPlanRef& plan, DType dtype, bool
     : plan_(plan), apart_(apart), caller_(caller), program_(make_ref<Program>()) {
   program_->plan = plan;
   program_->dtype = dtype;
+  program_->type = device::parse_device(plan->from->placement->type).type;
 }
 
 bool ProgramBuilder::mine(int64_t rank) const { return comm::world().addressable(static_cast<int>(rank)); }
@@ -34,9 +35,12 @@ int64_t ProgramBuilder::process_of(int64_t rank) const {
 void ProgramBuilder::add_holdings() {
   int slot = 0;
   for (auto [layout, holdings] : {std::pair(plan_->from.get(), &inputs_), {plan_->to.get(), &outputs_}}) {
-    for (int64_t position = 0; position < layout->placement->count(); position++)
-      if (int64_t rank = layout->placement->ranks[position]; mine(rank))
-        (*holdings)[rank] = {slot++, box_of(*layout, plan_->sizes, position)};
+    for (int64_t position = 0; position < layout->placement->count(); position++) {
+      int64_t rank = layout->placement->ranks[position];
+      if (!mine(rank)) continue;
+      (*holdings)[rank] = {slot++, box_of(*layout, plan_->sizes, position)};
+      add_device(rank);
+    }
   }
   program_->inputs = static_cast<int>(inputs_.size());
   program_->outputs = static_cast<int>(outputs_.size());
@@ -69,8 +73,14 @@ ProgramPhase& ProgramBuilder::phase(size_t index) {
   return program_->phases[index];
 }
 
-int ProgramBuilder::add_scratch(int64_t count) {
+void ProgramBuilder::add_device(int64_t rank) {
+  if (program_->type != device::DeviceType::kCpu)
+    program_->devices.push_back(comm::world().device_of(static_cast<int>(rank), program_->type).index);
+}
+
+int ProgramBuilder::add_scratch(int64_t count, int64_t rank) {
   program_->scratch.push_back(count);
+  add_device(rank);
   return program_->inputs + program_->outputs + static_cast<int>(program_->scratch.size()) - 1;
 }
 
@@ -114,7 +124,7 @@ void ProgramBuilder::fold_here(const sbp::Piece& piece) {
     auto here = std::ranges::find_if(piece.targets,
                                      [&](int64_t rank) { return process_of(rank) == process_of(piece.at); });
     result = here != piece.targets.end() ? output(*here, piece.box)
-                                         : dense_view(add_scratch(numel(sizes)), 0, sizes);
+                                         : dense_view(add_scratch(numel(sizes), piece.at), 0, sizes);
     phase(1).ops.push_back({sizes, numel(sizes), result, std::move(from), piece.folds, sbp::ReduceOp::kSum});
   }
   pass_on(piece, 1, mine(piece.at) ? &result : nullptr);
@@ -141,8 +151,8 @@ void ProgramBuilder::pass_on(const sbp::Piece& piece, size_t at_phase, const Vie
   }
 }
 
-View ProgramBuilder::add_to(Wire& wire, const Dims& sizes) {
-  if (wire.slot < 0) wire.slot = add_scratch(0);
+View ProgramBuilder::add_to(Wire& wire, const Dims& sizes, int64_t rank) {
+  if (wire.slot < 0) wire.slot = add_scratch(0, rank);
   View view = dense_view(wire.slot, wire.count, sizes);
   wire.count += numel(sizes);
   program_->scratch[wire.slot - program_->inputs - program_->outputs] = wire.count;
@@ -151,18 +161,18 @@ View ProgramBuilder::add_to(Wire& wire, const Dims& sizes) {
 
 void ProgramBuilder::send(size_t at_phase, int64_t from, int64_t to, const View& view, const Dims& sizes) {
   Wire& wire = sends_[at_phase][{from, to}];
-  View packed = add_to(wire, sizes);
+  View packed = add_to(wire, sizes, from);
   wire.moves.push_back({sizes, numel(sizes), packed, {view}, {}, sbp::ReduceOp::kSum});
 }
 
 void ProgramBuilder::receive(size_t at_phase, int64_t from, int64_t to, const View& view, const Dims& sizes) {
   Wire& wire = receives_[at_phase][{from, to}];
-  View packed = add_to(wire, sizes);
+  View packed = add_to(wire, sizes, to);
   wire.moves.push_back({sizes, numel(sizes), view, {packed}, {}, sbp::ReduceOp::kSum});
 }
 
 View ProgramBuilder::receive_in_place(size_t at_phase, int64_t from, int64_t to, const Dims& sizes) {
-  return add_to(receives_[at_phase][{from, to}], sizes);
+  return add_to(receives_[at_phase][{from, to}], sizes, to);
 }
 
 // The scratch of a wire is not needed where it would be a copy of one dense stretch of a part.
@@ -199,7 +209,8 @@ void ProgramBuilder::finish_wires() {
     program_->phases.resize(1);
     return;
   }
-  program_->group = comm::Group::of(std::vector<int>(plan_->ranks.begin(), plan_->ranks.end()), caller_);
+  program_->group =
+      comm::Group::of(std::vector<int>(plan_->ranks.begin(), plan_->ranks.end()), caller_, program_->type);
   phase(2);
   for (size_t i : {0, 1}) {
     std::vector<LocalOp> unpacked;

@@ -10,6 +10,13 @@
 
 namespace tw::comm {
 
+// Of `fold_parts`, the kernel that does what reduce() does on devices with kernels of their own: inputs and
+// output are dense, lie on one device, at most kMostFolded inputs.
+struct FoldAttrs {
+  Reduction reduction = Reduction::kSum;
+};
+inline constexpr int kMostFolded = 16;
+
 // Throws kNotImplemented where elements of this dtype have no such reduction (the order of complex numbers).
 void check_reduction(DType dtype, Reduction reduction, const char* op);
 

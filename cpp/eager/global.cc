@@ -8,6 +8,7 @@
 #include "eager/global_boxing.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/placing.h"
 #include "eager/tracer.h"
 
 namespace tw::eager {
@@ -29,9 +30,20 @@ const Addressable& addressable(const sbp::Placement& placement) {
              " ranks; tw.env.init(devices_per_process=...) makes several in one process");
     if (!world.addressable(rank)) continue;
     found.positions.push_back(position);
-    found.devices.push_back(world.device_of(rank));
+    found.devices.push_back(world.device_of(rank, device_type_of(placement)));
   }
   return found;
+}
+
+device::DeviceType device_type_of(const sbp::Placement& placement) {
+  return device::parse_device(placement.type).type;
+}
+
+sbp::LayoutRef on_devices(const sbp::LayoutRef& layout, device::DeviceType type) {
+  if (device_type_of(*layout->placement) == type) return layout;
+  const sbp::Placement& from = *layout->placement;
+  const char* name = type == device::DeviceType::kCpu ? "cpu" : "cuda";
+  return sbp::layout(sbp::placement(name, from.shape, from.ranks), layout->sbp);
 }
 
 bool all_addressable(const sbp::Placement& placement) {
@@ -69,9 +81,6 @@ bool is_unshared(const TensorImpl& tensor) {
 }
 
 Tensor wrap_shards(const Dims& sizes, DType dtype, const sbp::LayoutRef& layout, std::vector<Tensor> shards) {
-  for (const Tensor& shard : shards)
-    TW_CHECK(shard->device().type == device::DeviceType::kCpu, kNotImplemented,
-             "to_global: global tensors lie on the CPU so far, a part of this one lies on ", shard->device());
   if (!globals_exist()) g_globals_exist = true;
   Tensor result = make_ref<TensorImpl>();
   size_t size_bytes = static_cast<size_t>(numel(sizes)) * static_cast<size_t>(size_of(dtype));
@@ -148,9 +157,25 @@ sbp::LayoutRef gradient_of_parts(const sbp::LayoutRef& layout) {
   });
 }
 
+namespace {
+
+Tensor on_kind(const TensorImpl& tensor, device::DeviceType type) {
+  GradModeGuard off(false);
+  sbp::LayoutRef there = on_devices(layout_of(tensor), type);
+  const Addressable& here = addressable(*there->placement);
+  std::vector<Tensor> parts;
+  for (size_t k = 0; k < here.devices.size(); k++)
+    parts.push_back(to_device(tensor.global->shards[k], here.devices[k]));
+  return wrap_shards(tensor.sizes, tensor.dtype, there, std::move(parts));
+}
+
+}  // namespace
+
 Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to) {
   if (layout_of(tensor) == to) return alias(tensor);
   check_layout(*to, tensor.sizes, "to_global");
+  device::DeviceType type = device_type_of(*to->placement);
+  if (type != device_type_of(*layout_of(tensor)->placement)) return box(*on_kind(tensor, type), to);
   if (same_parts(*layout_of(tensor), *to, tensor.sizes)) {
     Tensor result = alias(tensor);
     result->global->layout = to;

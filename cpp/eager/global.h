@@ -24,6 +24,9 @@ struct Addressable {
 };
 const Addressable& addressable(const sbp::Placement& placement);
 bool all_addressable(const sbp::Placement& placement);
+// The same placement, or layout, on devices of another kind.
+sbp::LayoutRef on_devices(const sbp::LayoutRef& layout, device::DeviceType type);
+device::DeviceType device_type_of(const sbp::Placement& placement);
 
 // The tensors of a trace that stand for global ones, as far as they live.
 struct TracedGlobals final : RefCounted {
@@ -82,17 +85,20 @@ sbp::LayoutRef without_partial(const sbp::LayoutRef& layout);
 // What a tensor has whose parts are used as local tensors: gradients of B come from every part as P(sum).
 sbp::LayoutRef gradient_of_parts(const sbp::LayoutRef& layout);
 
-// The tensor laid out in another way, off the tape; shares the parts where nothing has to move.
+// The tensor laid out in another way, off the tape; shares the parts where nothing has to move. To devices of
+// another kind each rank brings its part.
 Tensor box(const TensorImpl& tensor, const sbp::LayoutRef& to);
 
 // The recorded forms; those between global tensors, and from a whole, can be traced. The gradient lies as
 // `grad` says; null: as the input, with P become B.
 Tensor to_global(const Tensor& tensor, const sbp::LayoutRef& to, const sbp::LayoutRef& grad = nullptr);
-// Local tensors of the addressable devices become the parts of a global one of these sizes.
+// Local tensors become the parts of a global one of these sizes, and move to its devices where they lie
+// elsewhere.
 Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, const sbp::LayoutRef& to,
                        const sbp::LayoutRef& grad = nullptr);
 std::vector<Tensor> to_parts(const Tensor& tensor);
-// A local tensor that is the whole, the same in every process, is laid out without asking others.
+// A local tensor that is the whole, the same in every process, is laid out without asking others; on any
+// device.
 Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp::LayoutRef& grad = nullptr);
 // The whole as a local tensor, off the tape.
 Tensor whole_here(const TensorImpl& tensor);

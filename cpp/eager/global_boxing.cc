@@ -6,6 +6,7 @@
 #include "boxing/links.h"
 #include "eager/dispatch.h"
 #include "eager/modes.h"
+#include "eager/placing.h"
 #include "ir/emitter.h"
 
 namespace tw::eager {
@@ -41,13 +42,23 @@ std::vector<Tensor> lay_out(const Tensor& whole, const sbp::LayoutRef& to) {
   GradModeGuard off(false);
   CreationGuard local(nullptr);
   const Addressable& here = addressable(*to->placement);
-  std::vector<Tensor> parts(here.positions.size(), whole);
+  device::DeviceType type = device_type_of(*to->placement);
+  std::vector<Tensor> parts;
+  if (type != whole->device().type && type == device::DeviceType::kCpu)
+    return lay_out(to_device(whole, host_device()), to);
+  if (type != whole->device().type && !to->is_broadcast()) {  // no more than its part goes to a device
+    parts = lay_out(whole, on_devices(to, device::DeviceType::kCpu));
+    for (size_t k = 0; k < parts.size(); k++) parts[k] = to_device(parts[k], here.devices[k]);
+    return parts;
+  }
+  for (const device::Device& device : here.devices) parts.push_back(to_device(whole, device));
   if (!to->is_broadcast())
     return move_parts(*wrap_shards(whole->sizes, whole->dtype, broadcast_on(to->placement), std::move(parts)),
                       to);
   for (size_t k = 0; k < parts.size(); k++) {
+    if (!(parts[k] == whole) && parts[k]->contiguous) continue;  // a copy as it is
     DeviceGuard device(here.devices[k]);
-    parts[k] = as_tensor(ir::op<"row_major">(ir::Value(whole)));
+    parts[k] = as_tensor(ir::op<"row_major">(ir::Value(parts[k])));
   }
   return parts;
 }

@@ -1,10 +1,13 @@
 // The recorded ways between local and global tensors. Gradients are written with the same functions, so they
 // serve any order.
+#include <algorithm>
+
 #include "eager/global.h"
 #include "eager/global_boxing.h"
 #include "eager/global_trace.h"
 #include "eager/modes.h"
 #include "eager/node.h"
+#include "eager/placing.h"
 #include "ir/emitter.h"
 
 namespace tw::eager {
@@ -49,11 +52,16 @@ class FromPartsNode final : public Node {
 // A local tensor that is the whole, to global.
 class FromWholeNode final : public Node {
  public:
+  explicit FromWholeNode(device::Device whole) : whole_(whole) {}
   void backward(std::vector<Tensor>& grads, std::vector<Tensor>& input_grads) override {
     if (!grads[0]) return;
-    input_grads[0] = to_parts(to_global(grads[0], broadcast_on(layout_of(*grads[0])->placement)))[0];
+    sbp::LayoutRef everywhere = broadcast_on(layout_of(*grads[0])->placement);
+    input_grads[0] = to_device(to_parts(to_global(grads[0], everywhere))[0], whole_);
   }
   std::string name() const override { return "LocalToGlobalBackward"; }
+
+ private:
+  device::Device whole_;
 };
 
 // Global to its local parts, one output each.
@@ -91,9 +99,13 @@ Tensor to_global(const Tensor& tensor, const sbp::LayoutRef& to, const sbp::Layo
   return result;
 }
 
-Tensor parts_to_global(const std::vector<Tensor>& parts, const Dims& sizes, const sbp::LayoutRef& to,
+Tensor parts_to_global(const std::vector<Tensor>& given, const Dims& sizes, const sbp::LayoutRef& to,
                        const sbp::LayoutRef& grad) {
-  TW_CHECK(!parts.empty(), kPlacement, "to_global: this process has no rank of ", *to->placement);
+  TW_CHECK(!given.empty(), kPlacement, "to_global: this process has no rank of ", *to->placement);
+  const Addressable& here = addressable(*to->placement);
+  std::vector<Tensor> parts = given;
+  for (size_t k = 0; k < std::min(parts.size(), here.devices.size()); k++)
+    parts[k] = to_device(parts[k], here.devices[k]);
   Tensor result;
   if (Tracer* tracer = modes().tracer) {
     result = join_parts_in_trace(*tracer, parts, sizes, to);
@@ -119,7 +131,7 @@ Tensor whole_to_global(const Tensor& whole, const sbp::LayoutRef& to, const sbp:
   Tensor result = tracer ? spread_in_trace(*tracer, whole, to)
                          : wrap_shards(whole->sizes, whole->dtype, to, lay_out(whole, to));
   if (recorded(*whole)) {
-    record(result, make_ref<FromWholeNode>(), whole);
+    record(result, make_ref<FromWholeNode>(whole->device()), whole);
     if (grad) return to_global(result, to, grad);
   }
   return result;

@@ -92,6 +92,8 @@ device::Device device_of_call(const ir::OpDef& def, std::span<const ir::Value> i
     if (!input) continue;
     any = true;
     const TensorImpl& tensor = tensor_of(input);
+    if (tensor.global) [[unlikely]]
+      return host_device();  // its parts say where
     if (!on_cpu(tensor.device())) {
       if (elsewhere && !(elsewhere->device() == tensor.device()))
         fail_on_mixture(def, elsewhere->device(), tensor.device());
@@ -123,7 +125,7 @@ std::span<const ir::Value> brought(std::span<const ir::Value> inputs, device::De
 Tensor to_device(const Tensor& tensor, device::Device device, bool ahead) {
   // The devices of one CPU see each other's memory.
   if (tensor->device() == device || (on_cpu(tensor->device()) && on_cpu(device))) return tensor;
-  TW_CHECK(!tensor->global, kNotImplemented, "to: a global tensor cannot move to ", device);
+  TW_CHECK(!tensor->global, kValue, "to: a global tensor lies on a placement; to_global() moves it");
   device::backend_of(device);  // throws where there is none
   Tracer* tracer = modes().tracer;
   Tensor result = tracer ? tracer->moved(*tensor, device) : copied_to(tensor, device, ahead);

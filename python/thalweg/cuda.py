@@ -93,7 +93,7 @@ def _index_of(device: Device | str | int | None) -> int:
     return _native.cuda_current_device() if found.index is None else found.index
 
 
-set_cuda(_index_of)
+set_cuda(_index_of, _load)
 
 
 def current_device() -> int:

@@ -88,10 +88,6 @@ def test_gradients_cross_devices():
     assert z.grad.device == CUDA and z.grad.tolist() == [5, 5, 5]
 
 
-def test_global_tensors_refuse_them():
-    everywhere = tw.placement("cpu", [0])
-    with pytest.raises(NotImplementedError, match="global tensors lie on the CPU so far"):
-        tw.ones(2, device="cuda").to_global(everywhere, tw.sbp.broadcast)
 
 
 def test_an_op_without_a_kernel_says_so():

@@ -68,16 +68,16 @@ DType dtype_of_array(const pb::array& array) {
 
 // A global tensor is put together first, and what lies on another device comes to the CPU.
 Tensor here(const Tensor& tensor) {
-  if (tensor->global) return eager::whole_here(*tensor);
-  bool on_cpu = tensor->device().type == device::DeviceType::kCpu;
-  return on_cpu ? tensor : eager::to_device(eager::alias(*tensor), device::Device{});
+  Tensor whole = tensor->global ? eager::whole_here(*tensor) : tensor;
+  bool on_cpu = whole->device().type == device::DeviceType::kCpu;
+  return on_cpu ? whole : eager::to_device(eager::alias(*whole), device::Device{});
 }
 
 pb::array to_numpy(const pb::object& object) {
   Tensor given = object.cast<Tensor>();
   TW_CHECK(given->device().type == device::DeviceType::kCpu, kType, "numpy: the tensor lies on ",
            given->device(), "; call cpu() first");
-  Tensor tensor = given->global ? eager::whole_here(*given) : given;
+  Tensor tensor = here(given);
   int64_t size = size_of(tensor->dtype);
   std::vector<pb::ssize_t> sizes(tensor->sizes.begin(), tensor->sizes.end()), strides;
   for (int64_t stride : tensor->strides) strides.push_back(stride * size);

@@ -211,7 +211,7 @@ def ones_like(
 
 
 def _device_beside(input: Tensor) -> Device:
-    return input.device if input.is_cuda else None
+    return input.device if input.is_cuda and not _native.is_global(input) else None
 
 
 def _beside(input: Tensor, where: placement | None, sbp: Sbp | None) -> tuple:

@@ -58,13 +58,14 @@ Device = device | str | int | None  # what users may give
 
 _CPU = device("cpu")
 _cuda_index: Callable[[Device], int]
+load_cuda: Callable[[], str]  # the backend; returns what keeps it from being used, or nothing
 F = TypeVar("F", bound=Callable)
 
 
-def set_cuda(index_of: Callable[[Device], int]) -> None:
+def set_cuda(index_of: Callable[[Device], int], load: Callable[[], str]) -> None:
     """thalweg.cuda supplies which GPU a name means; it raises DeviceError where there is none."""
-    global _cuda_index
-    _cuda_index = index_of
+    global _cuda_index, load_cuda
+    _cuda_index, load_cuda = index_of, load
 
 
 def name_of(wanted: Device, op: str) -> str:
@@ -83,7 +84,12 @@ def name_of(wanted: Device, op: str) -> str:
 
 
 def moved(tensor: Tensor, wanted: Device, op: str, ahead: bool = False) -> Tensor:
-    """The tensor on a device, itself where it lies there or no device is named."""
+    """The tensor on a device, itself where it lies there or no device is named; a global one on the devices of its
+    ranks, which is a matter of their kind.
+    """
+    if wanted is not None and _native.is_global(tensor):
+        kind = device("cuda", wanted).type if isinstance(wanted, int) else device(wanted).type
+        return tensor if tensor.placement.type == kind else tensor.to_global(tensor.placement._on(kind))
     return tensor if wanted is None else _native.to_device(tensor, name_of(wanted, op), ahead)
 
 
@@ -109,7 +115,7 @@ def placed_like(create: F) -> F:
 
     @functools.wraps(create)
     def make_like(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("device") is None and input.is_cuda:
+        if kwargs.get("device") is None and input.is_cuda and not _native.is_global(input):
             kwargs["device"] = input.device
         return make(input, *args, **kwargs)
 
@@ -117,14 +123,16 @@ def placed_like(create: F) -> F:
 
 
 def _device_of(self: Tensor) -> device:
+    if _native.is_global(self):
+        return device(self.placement.type)
     name = self._device_name
     return device(name) if name.startswith("cuda") else _CPU
 
 
 attach("device", property(_device_of, doc="Where the tensor lies."))
-attach("get_device", lambda self: self.device.index if self.is_cuda else -1)
+attach("get_device", lambda self: -1 if self.device.index is None else self.device.index)
 attach("is_cpu", property(lambda self: not self.is_cuda))
-attach("is_cuda", property(lambda self: self._device_name.startswith("cuda")))
+attach("is_cuda", property(lambda self: self.device.type == "cuda"))
 attach("is_sparse", property(lambda self: False))
 attach("is_quantized", property(lambda self: False))
 attach("is_meta", property(lambda self: False))

@@ -74,10 +74,8 @@ def like(input: Tensor) -> AbstractContextManager:
 
 def beside(input: Tensor) -> AbstractContextManager:
     """What ops make from nothing lies where `input` does: on its device, or broadcast on its placement."""
-    if input.is_cuda:
-        return _native.Placed(f"cuda:{input.get_device()}")
     if not _native.is_global(input):
-        return creating(None)
+        return _native.Placed(f"cuda:{input.get_device()}") if input.is_cuda else creating(None)
     where = _native.layout_of(input, "beside").placement
     return creating(_native.Layout(where, [("B",)] * len(where.shape)))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import thalweg.sbp as sbp_module
 from thalweg._core import _native
+from thalweg.frontend import device as devices
 
 __all__ = ["Sbp", "layout_for", "placement", "sbp_tuple"]
 
@@ -29,7 +30,7 @@ class placement:
     """A device type and an n-d array of ranks, in the order given.
 
     Args:
-        type: "cpu".
+        type: "cpu" or "cuda".
         ranks: nested sequences or an array of ints; each level is an axis. One int stands for [int].
 
     >>> import thalweg as tw
@@ -41,6 +42,10 @@ class placement:
     __slots__ = ("_core",)
 
     def __init__(self, type: str, ranks: Any) -> None:
+        if type == "cuda":
+            devices.load_cuda()  # whose errors are those of whoever needs the devices: a plan needs none
+        elif type != "cpu":
+            raise ValueError(f"placement: cpu or cuda is wanted, got {type!r}")
         shape, flat = _flat(ranks)
         self._core = _native.Placement(type, shape or [1], flat)
 
@@ -59,6 +64,9 @@ class placement:
         found = cls.__new__(cls)
         found._core = core
         return found
+
+    def _on(self, type: str) -> "placement":
+        return placement(type, self.ranks)
 
     @property
     def type(self) -> str:
