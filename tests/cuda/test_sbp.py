@@ -1,0 +1,68 @@
+"""A sample of ops in every SBP signature that they offer, each part on another CUDA device, forward and backward."""
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import thalweg as tw
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
+from sharded import Call, check_signature, meshes, seconds
+from thalweg._registry import ops
+
+
+def x(*shape, seed=0):
+    return tw.tensor(np.random.default_rng([seed, *shape]).uniform(-2, 2, shape))
+
+
+INDEX = tw.tensor([[0, 3, 1], [2, 0, 3]])
+SAMPLES = {
+    "add": (tw.add, [x(4, 6), x(4, 6, seed=1)]),
+    "mul broadcast": (tw.mul, [x(4, 6), x(6)]),
+    "exp": (tw.exp, [x(4, 6)]),
+    "neg": (tw.neg, [x(4, 6)]),
+    "where": (ops.where, [x(4, 6) > 0, x(4, 6), x(4, 6, seed=1)]),
+    "mm": (tw.mm, [x(4, 6), x(6, 3)]),
+    "bmm": (tw.bmm, [x(2, 4, 6), x(2, 6, 3)]),
+    "sum": (tw.sum, [x(4, 6), [0]]),
+    "amax": (tw.amax, [x(4, 6), [1]]),
+    "mean": (tw.mean, [x(4, 6), [1]]),
+    "softmax": (ops.softmax, [x(4, 6), 1]),
+    "layer_norm": (ops.layer_norm, [x(4, 6), [6]]),
+    "gelu": (ops.gelu, [x(4, 6)]),
+    "reshape": (ops.reshape, [x(4, 6), [4, 3, 2]]),
+    "permute": (ops.permute, [x(4, 6), [1, 0]]),
+    "cat": (tw.cat, [[x(4, 6), x(2, 6)]]),
+    "cumsum": (tw.cumsum, [x(4, 6), 0]),
+    "tril": (ops.tril, [x(4, 6)]),
+    "index_gather": (ops.index_gather, [x(4, 6), [INDEX]]),
+    "cast": (ops.cast, [x(4, 6), tw.float32]),
+}
+
+
+class OnCuda(Call):
+    """A call of which every part runs on the next device."""
+
+    devices = itertools.cycle(range(tw.cuda.device_count() or 1))
+
+    def run(self, tensors, *places):
+        device = tw.device("cuda", next(self.devices))
+        there = [t if t is None else t.to(device) for t in tensors]
+        results = super().run(there, *places)
+        assert all(t.device == device for t in results)
+        return [t.cpu() for t in results]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_signatures(name):
+    op, args = SAMPLES[name]
+    call, on_cpu = OnCuda(op, args, {}), Call(op, args, {})
+    assert call.signatures
+    for found, expected in zip(call.outputs, on_cpu.outputs, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+    for i, first in enumerate(call.signatures):
+        for mesh in meshes(call.key(), i):
+            for second in seconds(call, i) if len(mesh) == 2 else [None]:
+                check_signature(call, mesh, [first] if second is None else [first, second], True)
