@@ -175,6 +175,31 @@ def test_writing_in_place():
     assert x.sum().item() == 0
 
 
+DRAWS = {
+    "uniform": lambda **where: tw.rand(5, 7, **where),
+    "double": lambda **where: tw.rand(5, 7, dtype=tw.float64, **where),
+    "half": lambda **where: tw.rand(5, 7, dtype=tw.bfloat16, **where),
+    "whole": lambda **where: tw.randint(0, 1000, (5, 7), **where),
+    "normal": lambda **where: tw.randn(5, 7, **where),
+    "complex": lambda **where: tw.randn(5, 7, dtype=tw.complex64, **where),
+    "dropout": lambda **where: tw.nn.functional.dropout(tw.ones(5, 7, **where), 0.4),
+}
+
+
+@pytest.mark.parametrize("ranks, how", [PLACES[0], PLACES[1], PLACES[4]], ids=str)
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_are_those_of_one_device(name, ranks, how):
+    tw.manual_seed(3)
+    expected = DRAWS[name]()
+    tw.manual_seed(3)
+    found = DRAWS[name](placement=cuda(ranks), sbp=how)
+    assert found.sbp == how and found.is_cuda
+    if name in ("normal", "complex"):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    else:
+        assert found.cpu().double().tolist() == expected.double().tolist()
+
+
 def test_errors():
     where = cuda([0, 1])
     x = tw.ones(2, 2).to_global(where, S(0))
@@ -198,8 +223,6 @@ def test_errors():
         match=r"programs of global tensors run on CPUs so far, and one of these lies on cuda\[0, 1\]",
     ):
         tw.jit(lambda a: a.to_global(sbp=B))(x)
-    with pytest.raises(NotImplementedError, match="uniform: parts of larger tensors are not drawn on CUDA"):
-        tw.rand(4, placement=where, sbp=S(0))
     tw.env.init(devices_per_process=6)
     with pytest.raises(tw.PlacementError, match="rank 5 has no GPU: this process owns 6 ranks and sees 4 GPUs"):
         tw.ones(2, placement=cuda([5]), sbp=B)

@@ -16,6 +16,7 @@
 #include "cuda/common/copy.h"
 #include "cuda/common/flag.h"
 #include "cuda/common/functions.h"
+#include "cuda/common/part_index.h"
 #include "cuda/common/philox.h"
 #include "cuda/common/warp.h"
 #include "ops/random/distribution_formula.h"
@@ -72,20 +73,37 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(stored_t<T>* out, int64_
     if (first + j < count) out[first + j] = convert<T>(f(values[j]));
 }
 
+// Of a part of a larger tensor, an element by a thread.
+template <class T, class Source, class F>
+__global__ void __launch_bounds__(kThreads)
+    draw_part_kernel(stored_t<T>* out, int64_t count, PartIndex part, PhiloxKey key, F f) {
+  int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= count) return;
+  auto place = static_cast<uint64_t>(part.in_whole(i));
+  typename Source::Value values[Source::kCount];
+  Source::make(random_words(key, place / Source::kCount), values);
+  TW_UNROLL
+  for (int j = 0; j < Source::kCount; j++)
+    if (place % Source::kCount == static_cast<uint64_t>(j)) out[i] = convert<T>(f(values[j]));
+}
+
 // Draws into row-major memory, and copies from there where the result lies otherwise. Complex numbers are
 // drawn as two elements.
 template <class T, class Source, class Attrs, class F>
 void draw(KernelContext& k, const Attrs& a, const F& f) {
   const Operand& out = k.out();
-  TW_CHECK(a.part.empty(), kNotImplemented, k.op, ": parts of larger tensors are not drawn on CUDA");
   if (out.count() == 0) return;
   std::optional<DeviceScratch> memory;
   if (!out.contiguous()) memory.emplace(static_cast<size_t>(out.count() * size_of(out.dtype)));
   void* to = memory ? memory->as<void>() : out.data;
   int64_t count = is_complex(out.dtype) ? 2 * out.count() : out.count();
-  launch(k.op, draw_kernel<T, Source, F>,
-         {blocks_for((count + Source::kCount - 1) / Source::kCount), kThreads}, static_cast<stored_t<T>*>(to),
-         count, a.key, f);
+  auto* drawn = static_cast<stored_t<T>*>(to);
+  if (a.part.empty())
+    launch(k.op, draw_kernel<T, Source, F>,
+           {blocks_for((count + Source::kCount - 1) / Source::kCount), kThreads}, drawn, count, a.key, f);
+  else
+    launch(k.op, draw_part_kernel<T, Source, F>, {blocks_for(count), kThreads}, drawn, count,
+           part_index(a.part, *out.sizes, is_complex(out.dtype), k.op), a.key, f);
   if (!memory) return;
   Dims strides = contiguous_strides(*out.sizes);
   copy_cast(out, {to, out.sizes, &strides, out.dtype}, k.op);
