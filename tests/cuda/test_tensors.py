@@ -88,8 +88,6 @@ def test_gradients_cross_devices():
     assert z.grad.device == CUDA and z.grad.tolist() == [5, 5, 5]
 
 
-
-
 def test_an_op_without_a_kernel_says_so():
     with pytest.raises(NotImplementedError, match="linalg_eigh: there is no kernel for device cuda:0"):
         tw.linalg.eigh(tw.ones(2, 2, device="cuda"))
