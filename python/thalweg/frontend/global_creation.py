@@ -63,10 +63,14 @@ def spread(op: str, whole: Tensor, where: placement | None, sbp: Sbp | None, req
     return result
 
 
+def _on_device_of(input: Tensor) -> AbstractContextManager:
+    return _native.Placed(f"cuda:{input.get_device()}") if input.is_cuda else creating(None)
+
+
 def like(input: Tensor) -> AbstractContextManager:
     """What ops make from nothing lies as `input`, sums complete, within the context; on the device of a local one."""
     if not _native.is_global(input):
-        return _native.Placed(f"cuda:{input.get_device()}") if input.is_cuda else creating(None)
+        return _on_device_of(input)
     layout = _native.layout_of(input, "like")
     keys = [("B",) if key[0] == "P" else key for key in layout.sbp]
     return creating(_native.Layout(layout.placement, keys))
@@ -75,7 +79,7 @@ def like(input: Tensor) -> AbstractContextManager:
 def beside(input: Tensor) -> AbstractContextManager:
     """What ops make from nothing lies where `input` does: on its device, or broadcast on its placement."""
     if not _native.is_global(input):
-        return _native.Placed(f"cuda:{input.get_device()}") if input.is_cuda else creating(None)
+        return _on_device_of(input)
     where = _native.layout_of(input, "beside").placement
     return creating(_native.Layout(where, [("B",)] * len(where.shape)))
 
