@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cuda/common/flag.h"
 #include "cuda/device/cuda_backend.h"
+#include "device/recording.h"
 #include "test.h"
 #include "tests/cuda/common/device_array.h"
 
@@ -21,11 +22,13 @@ __global__ void scratch_kernel(int* scratch, int* to, int number) {
 void add(int* to, int number) { launch("add", add_kernel, {1, 32}, to, number); }
 std::vector<int> all(int value) { return std::vector<int>(32, value); }
 
+device::Recorders& recorders() { return dynamic_cast<device::Recorders&>(backend()); }
+
 }  // namespace
 
 TEST(pieces_run_in_their_order_when_they_are_told_to) {
   DeviceArray<int> array(all(1));
-  Ref<device::Recording> recording = backend().make_recorder(0)->make_recording();
+  Ref<device::Recording> recording = recorders().make_recorder(0)->make_recording();
   CHECK(recording->record(0, [&] { add(array.data(), 3); }));
   CHECK(recording->record(1, [&] { launch("double", double_kernel, {1, 32}, array.data()); }));
   CHECK(array.values() == all(1));
@@ -37,7 +40,7 @@ TEST(pieces_run_in_their_order_when_they_are_told_to) {
 
 TEST(a_piece_is_recorded_anew) {
   DeviceArray<int> first(all(0)), second(all(0));
-  Ref<device::Recording> recording = backend().make_recorder(0)->make_recording();
+  Ref<device::Recording> recording = recorders().make_recorder(0)->make_recording();
   for (size_t i = 0; i < 3; i++) recording->record(i, [&] { add(first.data(), 1); });
   recording->run(backend().current_stream(0));
   // Other arguments; other kernels; none; some again.
@@ -62,7 +65,7 @@ TEST(a_piece_is_recorded_anew) {
 
 TEST(what_waits_is_not_recorded) {
   DeviceArray<int> array(all(1));
-  Ref<device::Recording> recording = backend().make_recorder(0)->make_recording();
+  Ref<device::Recording> recording = recorders().make_recorder(0)->make_recording();
   CHECK(recording->record(0, [&] { add(array.data(), 1); }));
   CHECK(!recording->record(1, [&] { read_one(array.data()); }));
   // What else fails is told, and the thread works as before.
@@ -76,7 +79,7 @@ TEST(what_waits_is_not_recorded) {
 
 TEST(memory_of_a_recording_is_given_to_nobody_else) {
   DeviceArray<int> array(all(0));
-  Ref<device::Recording> recording = backend().make_recorder(0)->make_recording();
+  Ref<device::Recording> recording = recorders().make_recorder(0)->make_recording();
   void* inside = nullptr;
   recording->record(0, [&] {
     DeviceScratch scratch(32 * sizeof(int));
