@@ -439,7 +439,7 @@ def test_scans_and_their_gradients():
 
 def test_parts_of_a_batch():
     def losses(device):
-        model = network(device).eval()  # parts of dropout's mask are not drawn on CUDA
+        model = network(device).eval()  # without dropout
         optimizer = tw.optim.SGD(model.parameters(), lr=0.1)
 
         def loss_of(x, y):
