@@ -54,7 +54,8 @@ class Colours {
       for (size_t o = 0; o < node.outputs.size(); o++) meet(node.outputs[o], 2 * o + 1);
     }
     for (const FinalUse& use : problem_.uses)
-      values[use.value] += mix(std::bit_cast<uint64_t>(use.wanted), 1);
+      values[use.value] +=
+          mix(mix(1, std::bit_cast<uint64_t>(use.wanted)), std::bit_cast<uint64_t>(use.beside));
     values_ = std::move(values);
     nodes_ = std::move(nodes);
   }

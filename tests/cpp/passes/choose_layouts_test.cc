@@ -198,7 +198,7 @@ double seconds_of_blocks(int blocks) {
     graph->outputs.push_back(squares);
   };
   struct Block {
-    ir::Value query, key, out, normed, left, right, hidden;
+    ir::Value query, key, out, normed = {}, left = {}, right = {}, hidden = {};
   };
   ir::Value x = input({sbp::split(0), whole});
   std::vector<Block> made;

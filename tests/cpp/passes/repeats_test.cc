@@ -21,7 +21,7 @@ Problem chain(int blocks) {
     for (int c = 0; c < 2 + i % 2; c++) node.candidates.push_back({{whole.get(), whole.get()}, 1.0 * c});
     problem.nodes.push_back(node);
   }
-  problem.uses.push_back({2 * blocks, nullptr});
+  problem.uses.push_back({2 * blocks, nullptr, nullptr});
   return problem;
 }
 
@@ -49,5 +49,5 @@ TEST(another_size_layout_or_time_sets_a_node_apart) {
   CHECK(differs([](Problem& p) { p.values[at + 1].element_bytes = 8; }));
   CHECK(differs([](Problem& p) { p.nodes[at].candidates[0].seconds = 7; }));
   CHECK(differs([](Problem& p) { p.nodes[at].boxing = true; }));
-  CHECK(differs([](Problem& p) { p.uses.push_back({static_cast<int>(at) + 1, nullptr}); }));
+  CHECK(differs([](Problem& p) { p.uses.push_back({static_cast<int>(at) + 1, nullptr, nullptr}); }));
 }
