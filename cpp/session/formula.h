@@ -24,8 +24,8 @@ class Formula {
   // An operation on a stack of values.
   struct Instruction {
     Op op;
-    size_t index = 0;  // of the number that kRead pushes
-    Scalar literal;    // that kLiteral pushes
+    size_t index = 0;     // of the number that kRead pushes
+    Scalar literal = {};  // that kLiteral pushes
   };
 
   // Throws kValue for other texts, and for those that read a number beyond `number_count`.
