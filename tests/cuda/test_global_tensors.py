@@ -1,15 +1,11 @@
 """Global tensors on CUDA devices: what the same placement of CPUs gives, in every layout."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import thalweg as tw
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "python/global_"))
-from test_ops import FUNCTIONS, pair
+from functions_of_two import FUNCTIONS, pair
 
 S, B, P, MAX = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum, tw.sbp.partial_max
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import thalweg as tw
-from test_training import example
+from example_modules import example
 from thalweg import nn
 from thalweg.nn import functional as F
 

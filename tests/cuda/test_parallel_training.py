@@ -1,17 +1,13 @@
 """Data and tensor parallel training over several CUDA devices of this process learns what one device learns."""
 
-import sys
-from importlib import import_module
-from pathlib import Path
-
 import numpy as np
 import pytest
 import thalweg as tw
+from example_modules import example
 from thalweg import nn
 from thalweg.nn import functional as F
 
 S, B = tw.sbp.split, tw.sbp.broadcast
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(autouse=True)
@@ -65,11 +61,7 @@ def test_mlp(name):
 
 
 def gpt_losses(shape, roles):
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        gpt, parallel = import_module("gpt"), import_module("parallel")
-    finally:
-        sys.path.remove(str(EXAMPLES))
+    gpt, parallel = example("gpt"), example("parallel")
     tw.manual_seed(0)
     model = gpt.GPT(vocabulary=11, context=8, width=16, layers=2, heads=2, dropout=0.0)
     tokens = tw.tensor(np.random.default_rng(0).integers(0, 11, (4, 9)))

@@ -1,14 +1,10 @@
 """A sample of ops in every SBP signature that they offer, each part on another CUDA device, forward and backward."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import thalweg as tw
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from sharded import Call, check_signature, meshes, seconds
 from thalweg._registry import ops
 

@@ -1,23 +1,11 @@
 """Whole training steps on CUDA: the examples' networks learn what they learn on the CPU."""
 
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import thalweg as tw
+from example_modules import example
 from thalweg.nn import functional as F
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-
-
-def example(name: str):
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        return import_module(name)
-    finally:
-        sys.path.remove(str(EXAMPLES))
 
 
 def losses_of(model: tw.nn.Module, lr: float, loss_of: Callable[[tw.nn.Module], tw.Tensor]) -> list[float]:
