@@ -146,7 +146,7 @@ bool run_pieces(ConvDirection direction, const ConvGeometry& g, float* x, float*
       Inner& weight = weights[which] ? *weights[which] : *weights[which - 1];
       Inner from_x(plan.x, x + x_offset(g, n, forward ? 0 : c));
       Inner from_y(plan.y, y + y_offset(g, n, forward ? c : 0));
-      Scratch space(plan.workspace.get_size());
+      Scratch space(plan.workspace_bytes);
       (forward ? from_x : from_y).load();
       run(plan, direction, from_x, weight, bias ? bias + c : nullptr, from_y, space);
       (forward ? from_y : from_x).store();
@@ -172,7 +172,7 @@ bool run_weight_parts(const ConvGeometry& g, float* x, float* w, float* y) {
       const ConvPlan& p = part == parts - 1 ? *rest : *whole;
       Inner from_x(p.x, x), from_y(p.y, y + y_offset(g, 0, part * piece));
       Inner result(p.w, w + w_offset(g, part * piece, 0));
-      Scratch space(p.workspace.get_size());
+      Scratch space(p.workspace_bytes);
       from_x.load();
       from_y.load();
       run(p, ConvDirection::kWeight, from_x, result, nullptr, from_y, space);
@@ -213,7 +213,7 @@ bool run_weight_chunks(const ConvGeometry& g, float* x, float* w, float* y) {
         Inner from_x(p.x, x + x_offset(g, chunk * images, 0));
         Inner from_y(p.y, y + y_offset(g, chunk * images, 0));
         Inner result(p.w, begins ? sums + i * count : fresh.as<float>());
-        Scratch space(p.workspace.get_size());
+        Scratch space(p.workspace_bytes);
         from_x.load();
         from_y.load();
         run(p, ConvDirection::kWeight, from_x, result, nullptr, from_y, space);

@@ -1,5 +1,6 @@
 #include "ops/onednn_plan_cpu.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -96,6 +97,18 @@ struct PieceSizes {
   }
 };
 
+// Where windows of one position lie apart, kernels gather these first, in rows of whole vectors of channels,
+// while the workspace that they ask for has as many channels as there are (oneDNN 3.2, AVX2, channels-last, 3
+// channels): what they write beyond it is room to spare here.
+size_t workspace_bytes_of(const ConvPlanKey& key, const memory::desc& workspace) {
+  const ConvGeometry& g = key.g;
+  size_t asked = workspace.get_size();
+  if (asked == 0 || g.taps() > 1 || g.stride == std::array<int64_t, 3>{1, 1, 1}) return asked;
+  constexpr int64_t kLanes = 16;
+  int64_t channels = (std::max(g.in_channels, g.out_channels) + kLanes - 1) / kLanes * kLanes;
+  return asked + static_cast<size_t>(key.images * channels * g.out_positions()) * sizeof(float);
+}
+
 bool is_reference(const char* implementation) { return std::string_view(implementation).starts_with("ref"); }
 
 std::shared_ptr<const ConvPlan> make_plan(const ConvPlanKey& key) {
@@ -146,6 +159,7 @@ std::shared_ptr<const ConvPlan> make_plan(const ConvPlanKey& key) {
     plan->workspace = backward.scratchpad_desc();
     implementation = backward.impl_info_str();
   }
+  plan->workspace_bytes = workspace_bytes_of(key, plan->workspace);
   if (g.channels_last && !key.blocked && is_reference(implementation)) {
     ConvPlanKey blocked = key;
     blocked.blocked = true;

@@ -29,6 +29,8 @@ struct ConvPlan {
   dnnl::primitive primitive;
   ConvSide x, w, y;
   dnnl::memory::desc bias, workspace;
+  size_t workspace_bytes =
+      0;  // that the primitive is to be given: more than its description says, see the .cc
 };
 
 // One primitive: `images` of them, and `channels` of the split channels: of y going forward and for weights,

@@ -168,3 +168,20 @@ def test_the_openmp_thread_count_of_the_caller_stays():
     thread.start()
     thread.join()
     assert counts == [3]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5, 12, 20])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("order", ["row-major", "channels-last"])
+def test_windows_of_one_position_that_lie_apart_write_nothing_beside_their_memory(channels, dims, order):
+    last = {2: tw.channels_last, 3: tw.channels_last_3d}.get(dims, tw.contiguous_format)
+    form = last if order == "channels-last" else tw.contiguous_format
+    size = {1: 64, 2: 8, 3: 4}[dims]
+    x = tw.randn(2, channels, *[size] * dims).to(memory_format=form).requires_grad_()
+    w = tw.randn(4, channels, *[1] * dims, requires_grad=True)
+    # Free memory with tensors on all sides, of each size that a buffer may have.
+    beside = [tw.full((count,), 7.0) for count in range(16, 2049, 16) for _ in range(6)]
+    del beside[1::2]
+    for _ in range(3):
+        getattr(tw.nn.functional, f"conv{dims}d")(x, w, stride=2).sum().backward()
+    assert all((tensor == 7).all() for tensor in beside)
