@@ -280,10 +280,11 @@ const char* ncclGetErrorString(ncclResult_t result) {
 const char* ncclGetLastError(ncclComm_t) { return g_error.c_str(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  std::string pattern = "/dev/shm/thalweg-emulated-nccl-XXXXXX";
-  if (!mkdtemp(pattern.data())) return failed(ncclInternalError, "no folder can be made in /dev/shm");
+  // mkdtemp gives the last six characters values of its own.
+  std::string folder = "/dev/shm/thalweg-emulated-nccl-" + std::string(6, 'X');
+  if (!mkdtemp(folder.data())) return failed(ncclInternalError, "no folder can be made in /dev/shm");
   std::memset(id->internal, 0, sizeof id->internal);
-  pattern.copy(id->internal, sizeof id->internal - 1);
+  folder.copy(id->internal, sizeof id->internal - 1);
   return ncclSuccess;
 }
 
