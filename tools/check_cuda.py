@@ -22,6 +22,8 @@ from pathlib import Path
 PACKED = re.compile(r"pointwise_kernelILi(?!1E)\d+E|cast_kernelI.Li4E|reduce_\w+I\w+Li(?:2|4|8|16)E")
 # What multiplies on tensor cores, and copies its tiles by 16 bytes.
 TILED = re.compile(r"attention_\w+_tiles")
+# What groups of warps multiply, of tiles that the processor copies by itself (wgmma and TMA).
+GROUPED = re.compile(r"attention_\w+_groups")
 # File: why its kernels may keep data on the stack of a thread, which lies in memory.
 MAY_STACK = {
     "trigonometric.cu": "sin, cos and tan of large numbers are reduced in an array",
@@ -86,11 +88,21 @@ def base_name(mangled: str) -> str:
 
 @dataclass
 class Instructions:
-    """How many of a kind a kernel has: accesses of global memory by 128 bits, and products on tensor cores."""
+    """How many of a kind a kernel has: accesses of global memory by 128 bits, products on tensor cores by warps and
+    by groups of them, and copies of tiles."""
 
     wide_loads: int = 0
     wide_stores: int = 0
     products: int = 0
+    group_products: int = 0
+    tile_copies: int = 0
+
+
+# What kernels of a kind must have.
+WANTED = {
+    TILED: ("wide_loads", "wide_stores", "products"),
+    GROUPED: ("wide_stores", "group_products", "tile_copies"),
+}
 
 
 def instructions(tool: str, object_file: Path) -> dict[str, Instructions]:
@@ -99,7 +111,13 @@ def instructions(tool: str, object_file: Path) -> dict[str, Instructions]:
     result = {}
     parts = re.split(r"^\s*Function : (\S+)\s*$", text, flags=re.M)
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        patterns = (r"LDG(?:STS)?\.E[.\w]*\.128", r"STG\.E[.\w]*\.128", r"HMMA\.16816\.F32")
+        patterns = (
+            r"LDG(?:STS)?\.E[.\w]*\.128",
+            r"STG\.E[.\w]*\.128",
+            r"HMMA\.16816\.F32",
+            r"HGMMA\.64x\d+x16\.F32",
+            r"UTMALDG\.4D",
+        )
         result[name] = Instructions(*(len(re.findall(pattern, body)) for pattern in patterns))
     return result
 
@@ -112,10 +130,10 @@ def missing_instructions(file: str, code: dict[str, Instructions]) -> list[str]:
         problems.append(f"{file}: no kernel loads or stores 128 bits at a time")
     problems += [f"{file}: {name} has no 128-bit access" for name, n in packed.items() if not n and "pointwise" in name]
     for name, counts in code.items():
-        if TILED.search(name):
-            for kind, n in vars(counts).items():
-                if not n:
-                    problems.append(f"{file}: {name} has no {kind.replace('_', ' ')}")
+        for kinds, wanted in WANTED.items():
+            if kinds.search(name):
+                missing = [kind for kind in wanted if not getattr(counts, kind)]
+                problems += [f"{file}: {name} has no {kind.replace('_', ' ')}" for kind in missing]
     return problems
 
 
@@ -126,7 +144,7 @@ def check_object(tool: str, object_file: Path) -> tuple[list[Kernel], list[str]]
     for kernel in kernels:
         if kernel.stack and kernel.file not in MAY_STACK:
             problems.append(f"{kernel.file}: {kernel.name} has {kernel.stack} bytes of its data in memory")
-    if any(PACKED.search(kernel.name) or TILED.search(kernel.name) for kernel in kernels):
+    if any(kinds.search(kernel.name) for kernel in kernels for kinds in (PACKED, *WANTED)):
         problems += missing_instructions(object_file.name, instructions(tool, object_file))
     return kernels, problems
 

@@ -1,6 +1,8 @@
 """Attention on tensor cores: heads of 64 and 128 columns of a half type, against the CPU's."""
 
+import ctypes
 import math
+import os
 
 import numpy as np
 import pytest
@@ -9,6 +11,19 @@ from against_cpu import TOLERANCE, make, same
 from thalweg.nn import functional as F
 
 HALVES = ["bfloat16", "float16"]
+EMULATOR = os.environ.get("THALWEG_CUDA_EMULATOR")
+
+
+@pytest.fixture(params=[8, 9] if EMULATOR else ["own"], autouse=True)
+def capability(request):
+    """Each by the kernels for 8.0 and those for 9.0a, where the devices are emulated."""
+    if not EMULATOR:
+        yield
+        return
+    emulator = ctypes.CDLL(EMULATOR)
+    emulator.tw_emulate_capability(request.param)
+    yield
+    emulator.tw_emulate_capability(9)
 
 
 def attend(q, k, v, mask=None, causal=False, scale=None):
@@ -28,7 +43,7 @@ def heads(queries, keys, columns, dtype, batch=1, count=1, groups=None):
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    ("queries", "keys"), [(1, 1), (7, 3), (16, 64), (65, 33), (64, 128), (31, 130), (130, 31), (150, 150)]
+    ("queries", "keys"), [(1, 1), (7, 3), (16, 64), (65, 33), (64, 128), (31, 130), (130, 31), (150, 150), (3, 530)]
 )
 def test_lengths(queries, keys, causal, dtype):
     same(

@@ -4,8 +4,10 @@ import check_cuda
 import pytest
 
 FORWARD = "_ZN2tw4cuda23attention_forward_tilesINS_8bfloat16ELi64EEEvNS0_7ProblemIT_EE"
+GROUPS = FORWARD.replace("23attention_forward_tiles", "24attention_forward_groups")
 PACKED = "_ZN2tw4cuda16pointwise_kernelILi4EfEEvT_"
 LOAD, STORE, PRODUCT = "LDGSTS.E.BYPASS.128 [R1], desc[R2]", "STG.E.128 desc[R4], R8", "HMMA.16816.F32.BF16 R4, R8"
+COPY, GROUP_PRODUCT = "UTMALDG.4D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR20], RZ, !UPT"
 
 
 def fake_cuobjdump(folder, kernels):
@@ -33,6 +35,8 @@ def fake_cuobjdump(folder, kernels):
         (FORWARD, 0, [LOAD, STORE], ["has no products"]),
         (FORWARD, 0, ["LDGSTS.E.64 [R1]", STORE, PRODUCT], ["has no wide loads"]),
         (FORWARD, 0, [LOAD, "STG.E.64 [R1]", PRODUCT], ["has no wide stores"]),
+        (GROUPS, 0, [COPY, GROUP_PRODUCT, STORE], []),
+        (GROUPS, 0, [LOAD, PRODUCT, STORE], ["has no group products", "has no tile copies"]),
         (FORWARD, 24, [LOAD, STORE, PRODUCT], ["has 24 bytes of its data in memory"]),
         (PACKED, 0, ["LDG.E.128.CONSTANT R4", "STG.E R1"], []),
         (PACKED, 0, ["LDG.E.64 R4", "STG.E R1"], ["no kernel loads or stores 128 bits", "has no 128-bit access"]),

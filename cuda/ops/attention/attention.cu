@@ -1,19 +1,22 @@
-// attention and its gradient: on tensor cores (forward.h, backward.h) for half types and heads of 64 or 128
-// columns, else by rows (rows.h). Nothing of size L x S is stored.
+// attention and its gradient: on tensor cores for half types and heads of 64 or 128 columns (forward on
+// compute capability 9.0a groups.h, else forward.h; backward.h), all else by rows (rows.h). Nothing of size L
+// x S is stored.
 //
 // Bytes: q, k, v and the result once, forward; those, the result's gradient and three gradients, backward;
 // keys and values are read again for each tile of queries, from the second-level cache. Flops, of pairs that
 // are seen: 2 (E + F) a pair forward, and 5 (E + F) backward, of which the two kernels do 7 (E + F). Floor:
 // the flops at 989 TFLOP/s; for [8, 2048, 16, 128] in bfloat16 0.28 ms and 0.69 ms, against 0.06 and 0.11 ms
-// for the bytes at 4.8 TB/s. Expected there, not measured: 0.7 ms and 2.8 ms, 0.4 and 0.25 of the peak, since
-// mma.sync does not reach what wgmma does, and tiles pass from shared memory for 16 or 32 rows at a time. By
-// registers (docs/cuda.md) two blocks of 128 threads fit a processor, by shared memory three.
+// for the bytes at 4.8 TB/s. Expected there, not measured: forward by groups 0.45 ms, 0.6 of the peak; by
+// tiles 0.7 ms and 2.8 ms, 0.4 and 0.25 of it, since mma.sync does not reach what wgmma does, and tiles pass
+// from shared memory for 16 or 32 rows at a time. By registers (docs/cuda.md) two blocks of 128 threads fit a
+// processor, by shared memory three; of groups one block of 384.
 #include <cstdlib>
 #include <optional>
 
 #include "cuda/common/dense.h"
 #include "cuda/ops/attention/backward.h"
 #include "cuda/ops/attention/forward.h"
+#include "cuda/ops/attention/groups.h"
 #include "cuda/ops/attention/rows.h"
 
 namespace tw::cuda {
@@ -69,19 +72,50 @@ unsigned tile_blocks(int64_t batches, int64_t heads, int64_t positions) {
   return static_cast<unsigned>(batches * heads * tiles_of<kRows>(positions));
 }
 
+// What copies of tiles are told of heads whose rows are whole pieces.
+template <class T>
+TensorMap map_of(const char* op, const Heads<T>& heads, int64_t batches, int64_t positions, int64_t count,
+                 int64_t columns) {
+  return tensor_map(op, dtype_of<T>, heads.data, {columns, positions, count, batches},
+                    {1, heads.position, heads.head, heads.batch}, GroupsShape<kTileColumns>::kRows);
+}
+
+// Whether there are heads to copy tiles of, none of them expanded.
+template <class T>
+bool fits_groups(const Problem<T>& p) {
+  auto apart = [](int64_t size, int64_t step) { return size == 1 || (size > 1 && step > 0); };
+  auto fits = [&](const Heads<T>& heads, int64_t positions, int64_t count) {
+    return apart(positions, heads.position) && apart(count, heads.head) && apart(p.batches, heads.batch);
+  };
+  return fits(p.q, p.queries, p.heads) && fits(p.k, p.keys, p.groups) && fits(p.v, p.keys, p.groups);
+}
+
+template <class T, int kColumns>
+void forward_on_tensor_cores(const char* op, const Problem<T>& p) {
+  if (kHas90a && compute_capability() / 10 == 9 && fits_groups(p)) {
+    using Shape = GroupsShape<kColumns>;
+    AttentionMaps maps{map_of(op, p.q, p.batches, p.queries, p.heads, kColumns),
+                       map_of(op, p.k, p.batches, p.keys, p.groups, kColumns),
+                       map_of(op, p.v, p.batches, p.keys, p.groups, kColumns)};
+    launch(op, attention_forward_groups<T, kColumns>,
+           {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads, Shape::kSharedBytes},
+           p, maps);
+    return;
+  }
+  using Shape = ForwardShape<T, kColumns>;
+  launch(op, attention_forward_tiles<T, kColumns>,
+         {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads, Shape::kSharedBytes}, p);
+}
+
 void attention_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     auto p = problem_of<T>(k.attrs<ops::AttentionAttrs>(), k.in(0), k.in(1), k.in(2), k.in(3));
     p.result = heads_of<T>(k.out(0));
     p.log_sums = k.out(1).as<compute_t<T>>();
     bool done = PieceHeads<T>::fits(k.out(0)) && on_tensor_cores(p, [&]<int kColumns>() {
-                  using Shape = ForwardShape<T, kColumns>;
                   PieceHeads<T> q(k.in(0), k.op), key(k.in(1), k.op), value(k.in(2), k.op);
                   p.q = q.heads(), p.k = key.heads(), p.v = value.heads();
-                  launch(k.op, attention_forward_tiles<T, kColumns>,
-                         {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads,
-                          Shape::kSharedBytes},
-                         p);
+                  forward_on_tensor_cores<T, kColumns>(k.op, p);
                 });
     if (!done) attention_rows::forward(k.op, p);
   });

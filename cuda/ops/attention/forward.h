@@ -62,6 +62,24 @@ struct RunningSoftmax {
   }
 };
 
+// Writes the log_sums of a warp's rows, from `first` on, and makes the result the mean that it stands for. A
+// row that sees nothing has weights of 0, and +inf for what would make them so.
+template <class T, int kRowTiles, int kColumnTiles>
+TW_DEVICE void finish_rows(const Problem<T>& p, const BlockPlace& at, int64_t first,
+                           const RunningSoftmax<kRowTiles>& softmax, Sums<kRowTiles, kColumnTiles>& result) {
+  constexpr int kRows = 2 * kRowTiles;
+  TW_UNROLL
+  for (int r = 0; r < kRows; r++) {
+    float total = of_whole_row(softmax.total[r], Plus());
+    int64_t i = first + row_of_lane(r);
+    if (lane_index() % 4 == 0 && i < p.queries)
+      p.log_sums[p.log_sum_place(at.batch, at.head) + i] =
+          total == 0 ? -softmax.kLowest : softmax.most[r] / kLog2E + std::log(total);
+    float factor = total == 0 ? 0.0f : 1 / total;
+    result.each_of_row(r, [&](float& x) { x *= factor; });
+  }
+}
+
 template <class T, int kColumns>
 __global__ void __launch_bounds__(ForwardShape<T, kColumns>::kThreads) attention_forward_tiles(Problem<T> p) {
   using Shape = ForwardShape<T, kColumns>;
@@ -101,17 +119,7 @@ __global__ void __launch_bounds__(ForwardShape<T, kColumns>::kThreads) attention
   wait_for_copies<0>();
   __syncthreads();
 
-  // A row that sees nothing has weights of 0, and +inf for what would make them so.
-  TW_UNROLL
-  for (int r = 0; r < softmax.kRows; r++) {
-    float total = of_whole_row(softmax.total[r], Plus());
-    int64_t i = first + own + row_of_lane(r);
-    if (lane_index() % 4 == 0 && i < p.queries)
-      p.log_sums[p.log_sum_place(at.batch, at.head) + i] =
-          total == 0 ? -softmax.kLowest : softmax.most[r] / kLog2E + std::log(total);
-    float factor = total == 0 ? 0.0f : 1 / total;
-    result.each_of_row(r, [&](float& x) { x *= factor; });
-  }
+  finish_rows(p, at, first + own, softmax, result);
   write_rows(head_rows(p.result, at.batch, at.head, p.queries), first, q, own, result);
 }
 

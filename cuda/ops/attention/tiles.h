@@ -182,4 +182,32 @@ TW_DEVICE void write_rows(const HeadRows<T>& to, int64_t first, Tile<T, kColumns
   }
 }
 
+// Four lanes that follow each other have four words each: lane i gets word i of each lane, in the lanes'
+// order.
+TW_DEVICE void turn_words(uint32_t (&words)[4]) {
+  bool odd = lane_index() % 2, high = lane_index() / 2 % 2;
+  uint32_t a = shuffle_xor(odd ? words[0] : words[1], 1), b = shuffle_xor(odd ? words[2] : words[3], 1);
+  (odd ? words[0] : words[1]) = a, (odd ? words[2] : words[3]) = b;
+  a = shuffle_xor(high ? words[0] : words[2], 2), b = shuffle_xor(high ? words[1] : words[3], 2);
+  (high ? words[0] : words[2]) = a, (high ? words[1] : words[3]) = b;
+}
+
+// The same from registers: of each four pieces of a row the four lanes that share it write one each.
+template <class T, int kRowTiles, int kColumnTiles>
+TW_DEVICE void write_rows(const HeadRows<T>& to, int64_t first, const Sums<kRowTiles, kColumnTiles>& sums) {
+  static_assert(kColumnTiles % 4 == 0);
+  TW_UNROLL
+  for (int e = 0; e < kRowTiles * 2 * kColumnTiles / 4; e++) {
+    int r = e / (kColumnTiles / 4), piece = e % (kColumnTiles / 4) * 4;
+    uint32_t words[4];
+    TW_UNROLL
+    for (int i = 0; i < 4; i++) words[i] = pack_pair<T>(sums.of(r, piece + i, 0), sums.of(r, piece + i, 1));
+    turn_words(words);
+    int64_t row = first + row_of_lane(r);
+    T* at = to.data + row * to.step + (piece + lane_index() % 4) * kPiece;
+    if (row < to.count)
+      store_pack(reinterpret_cast<uint32_t*>(at), Pack<uint32_t, 4>{words[0], words[1], words[2], words[3]});
+  }
+}
+
 }  // namespace tw::cuda

@@ -35,4 +35,12 @@ class DeviceArray {
   T* data_ = nullptr;
 };
 
+// `count` whole numbers around 0, which go round after `range`: sums of products of them are exact.
+template <class T>
+std::vector<T> whole_numbers(int count, int step, int range) {
+  std::vector<T> result;
+  for (int i = 0; i < count; i++) result.push_back(T(static_cast<float>(i * step % range - range / 2)));
+  return result;
+}
+
 }  // namespace tw::cuda

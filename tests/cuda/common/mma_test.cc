@@ -36,18 +36,11 @@ __global__ void multiply_by_layout(const T* a, const T* b, const float* c, float
   for (int i = 0; i < 4; i++) out[(i < 2 ? group : group + 8) * kColumns + in_group * 2 + (i & 1)] = sums[i];
 }
 
-template <class T>
-std::vector<T> numbers(int count, int step, int range) {
-  std::vector<T> result;
-  for (int i = 0; i < count; i++) result.push_back(T(static_cast<float>(i * step % range - range / 2)));
-  return result;
-}
-
 // Every element is a whole number that both half types hold, so that the product is exact.
 template <class T>
 void check_product() {
-  auto a = numbers<T>(kRows * kDepth, 7, 31), b = numbers<T>(kDepth * kColumns, 11, 29);
-  auto c = numbers<float>(kRows * kColumns, 5, 101);
+  auto a = whole_numbers<T>(kRows * kDepth, 7, 31), b = whole_numbers<T>(kDepth * kColumns, 11, 29);
+  auto c = whole_numbers<float>(kRows * kColumns, 5, 101);
   DeviceArray<T> on_a(a), on_b(b);
   DeviceArray<float> on_c(c), out(c.size());
   launch_on(nullptr, "mma", multiply_by_layout<T>, {1, kLanes}, on_a.data(), on_b.data(), on_c.data(),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cat.h"
+#include "cuda/common/group_product.h"
 #include "tests/cuda/emulator/async_copy.h"
 #include "tests/cuda/emulator/fiber.h"
 #include "tests/cuda/emulator/graphs.h"
@@ -32,6 +33,8 @@ struct Thread {
   State state = State::kReady;
   Wait wait = Wait::kBlock;
   std::source_location where;
+  bool (*met)(const void*) = nullptr;  // of kUntil
+  const void* subject = nullptr;
 };
 
 struct Warp {
@@ -88,6 +91,7 @@ bool in_an_image(const char* at) {
 void run_thread() {
   g_launch.entry(g_launch.arguments);
   check_copies_ended();
+  check_products_ended();
   Thread& self = g_threads[g_current];
   self.state = State::kDone;
   Fiber::leave(self.fiber);
@@ -143,6 +147,11 @@ void find_deadlock() {
       break;
     }
   const Thread& self = g_threads[waiting];
+  if (self.wait == Wait::kUntil) {
+    g_failed = true;
+    g_fault = cat("thread ", waiting, " waits at ", place_text(self.where), " for a phase that never ends");
+    return;
+  }
   bool block = self.wait == Wait::kBlock;
   int first = block ? 0 : waiting / kWarp * kWarp;
   int last = block ? static_cast<int>(g_threads.size()) : first + kWarp;
@@ -167,6 +176,11 @@ void find_deadlock() {
 bool release_some() {
   bool any = false;
   int count = static_cast<int>(g_threads.size());
+  for (Thread& thread : g_threads)
+    if (thread.state == State::kWaiting && thread.wait == Wait::kUntil && thread.met(thread.subject)) {
+      thread.state = State::kReady;
+      any = true;
+    }
   for (int first = 0; first < count; first += kWarp) {
     if (release(first, first + kWarp, Wait::kWarp)) {
       g_warps[first / kWarp].epoch++;
@@ -180,13 +194,15 @@ bool release_some() {
     g_block_epoch++;
     any = true;
   }
-  return any;
+  return any || end_a_copy();
 }
 
 void run_block(unsigned block) {
   g_now.block = {block, 0, 0};
   begin_shared(g_launch.shape.shared_bytes);
   begin_copies(g_launch.shape.threads);
+  begin_barriers(g_launch.shape.threads);
+  begin_products(g_launch.shape.threads);
   g_block_epoch++;
   for (size_t i = 0; i < g_threads.size(); i++) {
     g_threads[i].state = State::kReady;
@@ -200,6 +216,9 @@ void run_block(unsigned block) {
     }
     if (!done && !g_failed && !release_some()) find_deadlock();
   }
+  if (g_failed) return;
+  g_fault = fault_of_groups();
+  g_failed = !g_fault.empty();
 }
 
 }  // namespace
@@ -243,12 +262,24 @@ void fail(const std::string& what) {
   __builtin_unreachable();
 }
 
+void fail(const char* what) {
+  g_now.running = false;  // making the string is none of the kernel's accesses
+  fail(std::string(what));
+}
+
 void wait(Wait kind, std::source_location where) {
   Thread& self = g_threads[g_current];
   self.state = State::kWaiting;
   self.wait = kind;
   self.where = where;
   Fiber::leave(self.fiber);
+}
+
+void wait_until(bool (*met)(const void*), const void* subject, std::source_location where) {
+  Thread& self = g_threads[g_current];
+  self.met = met;
+  self.subject = subject;
+  if (!met(subject)) wait(Wait::kUntil, where);
 }
 
 const uint64_t* exchange(uint64_t value, unsigned mask, std::source_location where) {

@@ -41,10 +41,13 @@ void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes)
 std::string take_fault();
 // Called by the thread that runs, which is never resumed.
 [[noreturn]] void fail(const std::string& what);
+[[noreturn]] void fail(const char* what);
 
-enum class Wait : uint8_t { kBlock, kWarp, kExchange };
+enum class Wait : uint8_t { kBlock, kWarp, kExchange, kUntil };
 // Waits with all threads of the block, or all lanes of the warp, that reach this place.
 void wait(Wait kind, std::source_location where);
+// Waits until met(subject), whatever other threads do.
+void wait_until(bool (*met)(const void*), const void* subject, std::source_location where);
 
 // Warp exchange: every lane gives 8 bytes and sees those of all 32.
 const uint64_t* exchange(uint64_t value, unsigned mask, std::source_location where);

@@ -19,6 +19,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define TW_UNROLL _Pragma("GCC unroll 8")
 #define TW_UNCHECKED __attribute__((no_sanitize("thread"), noinline))
 
@@ -154,6 +155,8 @@ inline void note_wide_access(const void* data, size_t size_bytes) {
 
 // Two warps, so that what passes between warps is tested; more would only take longer.
 constexpr int block_threads(int wanted) { return wanted < 64 ? wanted : 64; }
+
+inline constexpr bool kIs90a = true, kHas90a = true;
 
 namespace emulator {
 

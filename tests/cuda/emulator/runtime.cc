@@ -23,6 +23,7 @@ struct CUevent_st {
 namespace {
 
 thread_local int t_device = 0;
+int g_capability = 9;  // of every device
 cudaError_t g_error = cudaSuccess;
 std::string g_sentence;
 
@@ -53,6 +54,11 @@ cudaError_t out_of_bounds(const char* what, const void* data) {
 }
 
 }  // namespace
+
+// For tests of what older devices run.
+extern "C" __attribute__((visibility("default"))) void tw_emulate_capability(int major) {
+  g_capability = major;
+}
 
 cudaError_t cudaGetLastError() {
   if (std::string fault = take_fault(); !fault.empty()) {
@@ -94,12 +100,12 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= device_count()) return failed(cudaErrorInvalidDevice);
-  *properties = {"emulated device", capacity(), 9, 0, 4};
+  *properties = {"emulated device", capacity(), g_capability, 0, 4};
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount      ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor ? 9
+           : attribute == cudaDevAttrComputeCapabilityMajor ? g_capability
                                                             : 0;
   return cudaSuccess;
 }

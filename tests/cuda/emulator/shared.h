@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tw::cuda::emulator {
 
@@ -20,5 +21,16 @@ void check_shared(const void* data, size_t size_bytes, Access access);
 // nobody may touch them.
 void begin_fill(const void* data, size_t size_bytes);
 void end_fill(const void* data, size_t size_bytes);
+
+// Bytes that a copy of a tile fills (barrier.h), and which products of whole warps read: nobody reads them
+// who has not waited for phase `phase` of the barrier. Begun by the thread that runs; ended between threads.
+// Returns the fill's number.
+int begin_tile(const void* data, size_t size_bytes, const void* barrier, uint32_t phase);
+void end_tile(int fill);
+// A read by a product of the running thread's warp.
+void check_tile_read(const void* data, size_t size_bytes);
+// Where shared memory is as instructions count it, and back.
+uint32_t shared_offset(const void* data);
+const char* shared_at(uint32_t offset);
 
 }  // namespace tw::cuda::emulator

@@ -1,0 +1,24 @@
+// Copies of tiles (TMA): what a tensor map says is checked as the driver and the processor would.
+#pragma once
+
+#include "tests/cuda/emulator/device.h"
+
+namespace tw::cuda {
+
+struct TensorMap;
+
+namespace emulator {
+
+void copy_tile(void* to, const TensorMap& map, const int (&place)[4], Barrier* barrier);
+// Ends the copy that has gone on for the longest; false where there is none. Called between threads.
+bool end_a_copy();
+void drop_copies();
+
+}  // namespace emulator
+
+inline void copy_tile(void* to, const TensorMap& map, int column, int row, int head, int batch,
+                      Barrier* barrier) {
+  emulator::copy_tile(to, map, {column, row, head, batch}, barrier);
+}
+
+}  // namespace tw::cuda
