@@ -11,6 +11,19 @@ struct alignas(2 * sizeof(R)) Complex {
   R re, im;
 };
 
+}  // namespace tw::cuda
+
+namespace tw {
+
+template <>
+inline constexpr DType dtype_of<cuda::Complex<float>> = DType::kComplex64;
+template <>
+inline constexpr DType dtype_of<cuda::Complex<double>> = DType::kComplex128;
+
+}  // namespace tw
+
+namespace tw::cuda {
+
 template <class R>
 TW_DEVICE Complex<R> operator+(Complex<R> a, Complex<R> b) {
   return {a.re + b.re, a.im + b.im};

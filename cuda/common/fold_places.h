@@ -8,11 +8,12 @@
 // Floor: these over the bandwidth; sources are read in the order of their places, at random where columns are
 // few.
 //
-// A map says where things lie: char* to(line, key, place, column), const char* from(line, place, column).
+// Sums are kept in C, which fits the dtypes of sources and destinations: a kernel for all whole numbers, and
+// one for the halves and float32. A map says where things lie: char* to(line, key, place, column), const
+// char* from(line, place, column).
 #pragma once
 
-#include "cuda/common/complex.h"
-#include "cuda/common/element.h"
+#include "cuda/common/any_dtype.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/sorted_rows.h"
 #include "cuda/common/walk.h"
@@ -77,42 +78,44 @@ struct FoldTask {
   }
 };
 
-template <class Out, class In, class K, class Map>
+// What is folded: `fresh`: of the sources alone, not of what stands there before.
+struct Folding {
+  Fold fold;
+  bool fresh;
+  DType out, in;
+};
+
+template <class C, class K, class Map>
 __global__ void __launch_bounds__(kFoldThreads)
-    fold_pieces_kernel(PlaceLists<K> lists, Map map, Fold fold, bool fresh, compute_t<Out>* parts,
-                       FoldTasks tasks) {
-  using C = compute_t<Out>;
+    fold_pieces_kernel(PlaceLists<K> lists, Map map, Folding folding, C* parts, FoldTasks tasks) {
   FoldTask at(tasks);
   if (at.number >= tasks.count) return;
   const K* keys = lists.keys + at.line * lists.step;
   const uint32_t* places = lists.places + at.line * lists.step;
   int64_t s = at.piece * kFoldPiece, end = s + kFoldPiece < lists.count ? s + kFoldPiece : lists.count;
   bool began_earlier = s > 0 && keys[s - 1] == keys[s];
-  auto value = [&](int64_t i) {
-    const char* from = map.from(at.line, places[i], at.column);
-    return static_cast<C>(load<In>(*reinterpret_cast<const stored_t<In>*>(from)));
-  };
+  auto value = [&](int64_t i) { return load_as<C>(map.from(at.line, places[i], at.column), folding.in, 0); };
   while (s < end) {
     K key = keys[s];
     if (key >= lists.limit) return;
     uint32_t place = places[s];
     C total = value(s);
-    for (s++; s < end && keys[s] == key; s++) total = folded(fold, total, value(s));
+    for (s++; s < end && keys[s] == key; s++) total = folded(folding.fold, total, value(s));
     if (began_earlier) {
       parts[at.number] = total;
       began_earlier = false;
       continue;
     }
-    auto* to = reinterpret_cast<stored_t<Out>*>(map.to(at.line, key, place, at.column));
-    *to = store<Out>(fresh ? total : folded(fold, static_cast<C>(load<Out>(*to)), total));
+    char* to = map.to(at.line, key, place, at.column);
+    if (!folding.fresh) total = folded(folding.fold, load_as<C>(to, folding.out, 0), total);
+    store_as(to, folding.out, 0, total);
   }
 }
 
 // Of each run that goes beyond the piece it began in: the parts of the pieces that follow.
-template <class Out, class K, class Map>
+template <class C, class K, class Map>
 __global__ void __launch_bounds__(kFoldThreads)
-    fold_parts_kernel(PlaceLists<K> lists, Map map, Fold fold, const compute_t<Out>* parts, FoldTasks tasks) {
-  using C = compute_t<Out>;
+    fold_parts_kernel(PlaceLists<K> lists, Map map, Folding folding, const C* parts, FoldTasks tasks) {
   FoldTask at(tasks);
   if (at.number >= tasks.count) return;
   const K* keys = lists.keys + at.line * lists.step;
@@ -124,9 +127,9 @@ __global__ void __launch_bounds__(kFoldThreads)
   C total = parts[part];
   uint32_t place = lists.places[at.line * lists.step + next - 1];
   for (next += kFoldPiece; next < lists.count && keys[next] == key; next += kFoldPiece)
-    total = folded(fold, total, parts[part += lists.columns]);
-  auto* to = reinterpret_cast<stored_t<Out>*>(map.to(at.line, key, place, at.column));
-  *to = store<Out>(folded(fold, static_cast<C>(load<Out>(*to)), total));
+    total = folded(folding.fold, total, parts[part += lists.columns]);
+  char* to = map.to(at.line, key, place, at.column);
+  store_as(to, folding.out, 0, folded(folding.fold, load_as<C>(to, folding.out, 0), total));
 }
 
 // The last of each run writes; without keys no place repeats, and without places each stands at its own.
@@ -148,16 +151,34 @@ __global__ void __launch_bounds__(kFoldThreads)
       *reinterpret_cast<const Unit*>(map.from(line, place, column));
 }
 
-// destination = fold(destination, sources); `fresh`: of the sources alone.
-template <class Out, class In, class K, class Map>
-void fold_places(const char* op, const PlaceLists<K>& lists, const Map& map, Fold fold, bool fresh = false) {
+template <class C, class K, class Map>
+void launch_fold(const char* op, const PlaceLists<K>& lists, const Map& map, const Folding& folding) {
   FoldTasks tasks(lists.lines, lists.pieces(), lists.columns, op);
   if (tasks.count == 0) return;
-  DeviceScratch parts(static_cast<size_t>(tasks.count) * sizeof(compute_t<Out>));
-  auto* memory = parts.as<compute_t<Out>>();
-  launch(op, fold_pieces_kernel<Out, In, K, Map>, tasks.grid(), lists, map, fold, fresh, memory, tasks);
+  DeviceScratch parts(static_cast<size_t>(tasks.count) * sizeof(C));
+  auto* memory = parts.as<C>();
+  launch(op, fold_pieces_kernel<C, K, Map>, tasks.grid(), lists, map, folding, memory, tasks);
   if (lists.count > kFoldPiece)
-    launch(op, fold_parts_kernel<Out, K, Map>, tasks.grid(), lists, map, fold, memory, tasks);
+    launch(op, fold_parts_kernel<C, K, Map>, tasks.grid(), lists, map, folding, memory, tasks);
+}
+
+// destination = fold(destination, sources).
+template <class K, class Map>
+void fold_places(const char* op, const PlaceLists<K>& lists, const Map& map, const Folding& folding) {
+  switch (folding.out) {
+    case DType::kFloat64:
+      return launch_fold<double>(op, lists, map, folding);
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return launch_fold<float>(op, lists, map, folding);
+    case DType::kComplex64:
+      return launch_fold<Complex<float>>(op, lists, map, folding);
+    case DType::kComplex128:
+      return launch_fold<Complex<double>>(op, lists, map, folding);
+    default:
+      return launch_fold<int64_t>(op, lists, map, folding);
+  }
 }
 
 template <class Unit, class K, class Map>

@@ -14,7 +14,7 @@
 #include <span>
 #include <utility>
 
-#include "cuda/common/element.h"
+#include "cuda/common/any_dtype.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/tuple_copies.h"
 #include "device/kernel.h"
@@ -35,37 +35,6 @@ struct TupleBatch {
   DType dtypes[kMost][kLists];
   Rule rules[kMost];
 };
-
-template <class C>
-TW_DEVICE C load_as(const void* data, DType dtype, int64_t i) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return load<float16>(static_cast<const float16*>(data)[i]);
-    case DType::kBFloat16:
-      return load<bfloat16>(static_cast<const bfloat16*>(data)[i]);
-    case DType::kFloat32:
-      return static_cast<C>(static_cast<const float*>(data)[i]);
-    default:
-      return static_cast<C>(static_cast<const double*>(data)[i]);
-  }
-}
-
-template <class C>
-TW_DEVICE void store_as(void* data, DType dtype, int64_t i, C value) {
-  switch (dtype) {
-    case DType::kFloat16:
-      static_cast<float16*>(data)[i] = store<float16>(value);
-      break;
-    case DType::kBFloat16:
-      static_cast<bfloat16*>(data)[i] = store<bfloat16>(value);
-      break;
-    case DType::kFloat32:
-      static_cast<float*>(data)[i] = static_cast<float>(value);
-      break;
-    default:
-      static_cast<double*>(data)[i] = static_cast<double>(value);
-  }
-}
 
 // The elements of its tuple that a block works on.
 struct ListChunk {

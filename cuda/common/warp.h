@@ -29,12 +29,12 @@ TW_DEVICE T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-// Every thread gets the values of all threads of a block of kThreads combined, by a fixed tree. `none`
-// changes nothing when combined. May be called again at once: a barrier stands at both ends.
+// Every thread of a block of kThreads gets the values of its warps, which the lanes of each agree on,
+// combined by a fixed tree. `none` changes nothing when combined. May be called again at once: a barrier
+// stands at both ends.
 template <int kThreads, class T, class Combine>
-TW_DEVICE T block_reduce(T value, T none, Combine combine) {
+TW_DEVICE T reduce_warps(T value, T none, Combine combine) {
   static_assert(kThreads % kLanes == 0 && kThreads / kLanes <= kLanes);
-  value = warp_reduce(value, combine);
   if constexpr (kThreads > kLanes) {
     constexpr int kWarps = kThreads / kLanes;
     TW_SHARED(T, of_warps, kWarps);
@@ -44,6 +44,12 @@ TW_DEVICE T block_reduce(T value, T none, Combine combine) {
     __syncthreads();
   }
   return value;
+}
+
+// The same of the values of all threads.
+template <int kThreads, class T, class Combine>
+TW_DEVICE T block_reduce(T value, T none, Combine combine) {
+  return reduce_warps<kThreads>(warp_reduce(value, combine), none, combine);
 }
 
 // The same among the kGroup threads of a warp or of the whole block.

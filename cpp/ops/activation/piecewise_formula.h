@@ -2,6 +2,8 @@
 // their order: NAME<C>{p, q}. All hand NaN on.
 #pragma once
 
+#include <cmath>
+
 #include "base/formula.h"
 
 namespace tw::ops {
@@ -44,7 +46,7 @@ TW_CURVE(HardSwishFormula, x* hard_step(x))
 TW_CURVE_SLOPE(HardSwishBackwardFormula, hardswish_slope(g, x))
 TW_CURVE(HardShrinkFormula, x >= -p && x <= p ? C(0) : x)
 TW_CURVE(SoftShrinkFormula, (x > p) ? x - p : (x < -p) ? x + p : x * C(0))
-TW_CURVE_SLOPE(ShrinkBackwardFormula, x >= -p && x <= p ? C(0) : g)
+TW_CURVE_SLOPE(ShrinkBackwardFormula, std::fabs(x) <= p ? C(0) : g)
 
 #undef TW_CURVE
 #undef TW_CURVE_SLOPE

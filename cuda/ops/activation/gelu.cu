@@ -1,5 +1,7 @@
 // gelu, its gradient, and both at once. Forward reads x and writes y, backward reads g and x and writes dx;
 // some 30 flops an element. Floor: the operands' bytes over the bandwidth.
+//
+// Per element: 4 bytes and 40 operations (gelu, bfloat16).
 #include "ops/activation/gelu.h"
 
 #include "cuda/common/functions.h"

@@ -1,6 +1,8 @@
 // unfold_columns: a thread an element of a column. fold_columns: a thread an element of an image, which adds
 // up its taps in order, without atomics. Floor: the bytes of input and output over the bandwidth; elements
 // that several windows have are read again from the cache.
+//
+// Per element: 4.4 bytes and 20 operations (unfold of 3 x 3, float32).
 #include "ops/conv/unfold_columns.h"
 
 #include "cuda/common/element.h"

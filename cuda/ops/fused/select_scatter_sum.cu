@@ -1,4 +1,6 @@
 // select_scatter_sum. Floor: the bytes of the parts, read and written once.
+//
+// Per element: 8 bytes and 1 operation (select_scatter_sum, float32).
 #include "ops/fused/select_scatter_sum.h"
 
 #include "cuda/common/complex.h"

@@ -8,6 +8,8 @@
 // Writing sorts the places, as many as the indices name, not the elements, and folds those that repeat in
 // order (common/fold_places.h); places of a mask do not repeat. Indices that name nothing are an error, for
 // which all three wait for the device.
+//
+// Per element: 8 bytes and 10 operations (rows of x, float32).
 #include "ops/indexing/index.h"
 
 #include <algorithm>
@@ -309,24 +311,22 @@ void clear(const Operand& x, const char* op) {
 // Sums of half types are kept in float until the end.
 void index_gather_backward_kernel(KernelContext& k) {
   const Operand &grad = k.list(0)[0], &out = k.out();
-  dispatch_elements(out.dtype, "index", [&]<class T>() {
-    using C = compute_t<T>;
-    constexpr bool kWide = !std::is_same_v<C, T>;
-    DeviceScratch memory(kWide ? static_cast<size_t>(out.count()) * sizeof(C) : 0);
-    Operand sum = out;
-    if constexpr (kWide) sum = {memory.as<void>(), out.sizes, out.strides, dtype_of<C>};
-    clear(sum, k.op);
-    IntegerIndices indices(sum, k.list(1), "index");
-    Places places(sum, indices, "index");
-    if (places.count) {
-      RowMajor source(grad, grad.dtype, *grad.sizes, "index");
-      PlaceMap map = places.map(source.data(), false, sizeof(C));
-      map.unit = sizeof(T);
-      with_sorted(places, map, "index",
-                  [&](const auto& lists) { fold_places<C, T>("index", lists, map, Fold::kSum); });
-    }
-    if constexpr (kWide) copy_cast(out, sum, k.op);
-  });
+  bool wide = is_half(out.dtype);
+  DeviceScratch memory(wide ? static_cast<size_t>(out.count()) * sizeof(float) : 0);
+  Operand sum = out;
+  if (wide) sum = {memory.as<void>(), out.sizes, out.strides, DType::kFloat32};
+  clear(sum, k.op);
+  IntegerIndices indices(sum, k.list(1), "index");
+  Places places(sum, indices, "index");
+  if (places.count) {
+    RowMajor source(grad, grad.dtype, *grad.sizes, "index");
+    PlaceMap map = places.map(source.data(), false, static_cast<int>(size_of(sum.dtype)));
+    map.unit = size_of(out.dtype);
+    with_sorted(places, map, "index", [&](const auto& lists) {
+      fold_places("index", lists, map, Folding{Fold::kSum, false, sum.dtype, out.dtype});
+    });
+  }
+  if (wide) copy_cast(out, sum, k.op);
 }
 
 void index_put_kernel(KernelContext& k) {
@@ -343,14 +343,11 @@ void index_put_kernel(KernelContext& k) {
   };
   if (places.count == 0) return copy_input();
   if (k.attrs<ops::IndexPutAttrs>().accumulate) {
-    dispatch_elements(out.dtype, k.op, [&]<class T>() {
-      PlaceMap map = places.map(source.data(), one_value, sizeof(T));
-      with_sorted(places, map, k.op, [&](const auto& lists) {
-        copy_input();
-        fold_places<T, T>(k.op, lists, map, Fold::kSum);
-      });
+    PlaceMap map = places.map(source.data(), one_value, static_cast<int>(size_of(out.dtype)));
+    return with_sorted(places, map, k.op, [&](const auto& lists) {
+      copy_input();
+      fold_places(k.op, lists, map, Folding{Fold::kSum, false, out.dtype, out.dtype});
     });
-    return;
   }
   PlaceMap map = places.map(source.data(), one_value, kVectorBytes);
   auto write = [&](const auto& lists) {

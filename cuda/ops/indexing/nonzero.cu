@@ -3,6 +3,8 @@
 // Counts by tiles, a scan of the counts, then every tile writes its rows in order. Waits for the device,
 // which alone knows how many there are. Floor: the truth's bytes twice, the result's once, over the
 // bandwidth.
+//
+// Per element: 2 bytes and 10 operations (nonzero that finds few, bool).
 #include "cuda/common/dense.h"
 #include "cuda/common/flag.h"
 #include "cuda/common/group_scan.h"

@@ -1,5 +1,7 @@
 // binary_cross_entropy_each and its gradient. Bytes: the operands once; two logarithms an element forward.
 // Floor: bytes over the bandwidth.
+//
+// Per element: 12 bytes and 40 operations (binary_cross_entropy, float32).
 #include "ops/loss/binary_cross_entropy_formula.h"
 
 #include "cuda/common/functions.h"

@@ -1,6 +1,8 @@
 // cross_entropy and its gradient, without the softmax ever being stored. Forward reads the input once,
 // backward reads it once more and writes the gradient; an exponential an element each way. Floor: these bytes
 // over the bandwidth. Targets that are no class are an error, for which forward waits for the device.
+//
+// Per element: 4 bytes and 20 operations (cross_entropy, float32).
 #include "ops/loss/cross_entropy.h"
 
 #include "cuda/common/dense.h"
@@ -133,8 +135,8 @@ class Targets {
             nullptr};
     if (!weight_.data()) return;
     Dims sizes{classes}, strides{1}, none;
-    reduce<C, C, C>({weight_.data(), &sizes, &strides, dtype_of<C>},
-                    {sum_.as<C>(), &none, &none, dtype_of<C>}, 1, op, WeightSum<C>());
+    reduce<C, C>({weight_.data(), &sizes, &strides, dtype_of<C>}, {sum_.as<C>(), &none, &none, dtype_of<C>},
+                 1, op, WeightSum<C>());
   }
   Classes<C> view;
 

@@ -3,6 +3,8 @@
 // backward reads these and writes the whole gradient, summing what states give to a class in a fixed order.
 // Floor: the bytes of log_probs' gradient and of log_alpha over the bandwidth, or the time of T steps one
 // after the other. Targets that are no class are an error, for which both wait for the device.
+//
+// Per element: 4 bytes and 4 operations (the gradient of ctc_loss, float32).
 #include "ops/loss/ctc_loss.h"
 
 #include <vector>

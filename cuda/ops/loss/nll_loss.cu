@@ -1,6 +1,8 @@
 // nll_loss and its gradient. Forward reads one element a row, the target and its weight; backward writes the
 // whole gradient, zeros beside the target's class. Sums are in double. Floor: these bytes over the bandwidth.
 // Targets that are no class are an error, for which both wait for the device.
+//
+// Per element: 4 bytes and 5 operations (the gradient of nll_loss, float32).
 #include "cuda/common/dense.h"
 #include "cuda/common/flag.h"
 #include "cuda/common/rows.h"
@@ -63,11 +65,10 @@ struct TotalOver {
 };
 
 // *out = Σ values / *divisor
-template <class Out>
-void total(double* values, int64_t count, const double* divisor, void* out, const char* op) {
+void total(double* values, int64_t count, const double* divisor, void* out, DType dtype, const char* op) {
   Dims sizes{count}, strides{1}, none;
-  reduce<double, double, Out>({values, &sizes, &strides, DType::kFloat64}, {out, &none, &none, dtype_of<Out>},
-                              1, op, TotalOver{divisor});
+  reduce<double, double>({values, &sizes, &strides, DType::kFloat64}, {out, &none, &none, dtype}, 1, op,
+                         TotalOver{divisor});
 }
 
 int64_t class_dim(const Operand& x) { return x.rank() > 1 ? 1 : 0; }
@@ -90,8 +91,8 @@ void forward(KernelContext& k, const ops::NllAttrs& a) {
     copy_cast(out, {losses, out.sizes, &strides, DType::kFloat64}, k.op);
   } else {
     bool mean = a.reduction == "mean";
-    if (mean) total<double>(weights, rows.count, nullptr, divisor, k.op);
-    total<T>(losses, rows.count, mean ? divisor : nullptr, out.data, k.op);
+    if (mean) total(weights, rows.count, nullptr, divisor, DType::kFloat64, k.op);
+    total(losses, rows.count, mean ? divisor : nullptr, out.data, out.dtype, k.op);
   }
   TW_CHECK(!wrong.raised(), kIndex, "nll_loss: target must be a class in [0, ", labels.classes, ") or ",
            a.ignore_index);
@@ -129,7 +130,7 @@ void backward(KernelContext& k, const ops::NllBackwardAttrs& a) {
   double *weights = memory.as<double>(), *divisor = mean ? weights + rows.count : nullptr;
   if (mean) {
     launch(k.op, nll_rows_kernel<T>, grid_for(rows.count), rows, labels, nullptr, weights);
-    total<double>(weights, rows.count, nullptr, divisor, k.op);
+    total(weights, rows.count, nullptr, divisor, DType::kFloat64, k.op);
   }
   int64_t inner = dx.rank() > 1 ? rows.count / dx.size(0) : 1;
   launch(k.op, nll_backward_kernel<T>, grid_for(dx.count()), labels, dx.count(), inner, grad.data(),

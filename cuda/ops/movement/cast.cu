@@ -1,6 +1,8 @@
 // cast, clone, row_major, copy. Bytes: the input and the output once, no flops. Floor: bytes over the
 // bandwidth. Where innermost dims differ (a transposed copy) the elements go one by one, and one side misses
 // the lines of the cache: up to the size of a line over that of an element from the floor.
+//
+// Per element: 8 bytes and 0 operations (clone, float32).
 #include "cuda/common/copy.h"
 #include "cuda/common/pointwise.h"
 

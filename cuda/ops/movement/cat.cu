@@ -1,5 +1,7 @@
 // cat: each tensor is copied into its window of the result, a launch a tensor. Floor: every byte read and
 // written once.
+//
+// Per element: 8 bytes and 0 operations (cat, float32).
 #include "ops/movement/cat.h"
 
 #include "cuda/common/copy.h"

@@ -1,6 +1,8 @@
 // flip, pad_constant, tril, triu. flip is a copy through strides that run backwards, element by element; pad
 // a fill and a copy of the window that both share; the triangles read and write each element once. Floor:
 // bytes over the bandwidth.
+//
+// Per element: 8 bytes and 5 operations (flip, float32).
 #include <algorithm>
 #include <cstring>
 

@@ -2,6 +2,8 @@
 // of its channels, in double about one of their elements, then x again and writes y. Backward reads g and x
 // for two sums a channel, then g and x again and writes dx. Some 10 flops an element. Floor: x twice and y,
 // or g and x twice and dx, over the bandwidth.
+//
+// Per element: 12 bytes and 10 operations (batch_norm, float32).
 #include "cuda/common/dense.h"
 #include "cuda/common/laid.h"
 #include "cuda/common/pointwise.h"

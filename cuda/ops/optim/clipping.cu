@@ -1,5 +1,7 @@
 // multi_tensor_norm, multi_tensor_clip, multi_tensor_unscale. The norm reads each element once, in double, a
 // launch a tensor, and one for the sum; the others read and write each once. Floor: bytes over the bandwidth.
+//
+// Per element: 4 bytes and 4 operations (multi_tensor_norm, float32).
 #include "ops/optim/clipping.h"
 
 #include "cuda/common/functions.h"
@@ -50,13 +52,11 @@ void norm_kernel(KernelContext& k) {
     const Operand& x = k.in(static_cast<int>(i));
     Operand part{parts.as<double>() + i, &none, &none, DType::kFloat64};
     dispatch_float(x.dtype, k.op, [&]<class T>() {
-      reduce<T, double, double>(x, part, mask_of({}, x.rank()), k.op, NormOfTensor{norm});
+      reduce<T, double>(x, part, mask_of({}, x.rank()), k.op, NormOfTensor{norm});
     });
   }
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    reduce<double, double, T>({parts.as<double>(), &sizes, &step, DType::kFloat64}, k.out(), 1, k.op,
-                              NormOfAll{norm});
-  });
+  reduce<double, double>({parts.as<double>(), &sizes, &step, DType::kFloat64}, k.out(), 1, k.op,
+                         NormOfAll{norm});
 }
 
 struct ClipRule {

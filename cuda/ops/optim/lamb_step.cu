@@ -1,6 +1,8 @@
 // lamb_step over lists of tensors, in three launches. The first updates the moments, and sums p² and u² by
 // block; the second makes each tensor's rate of its blocks' sums; the third makes u again from the moments
 // rather than keep it. 24 + 16 bytes an element of float32, some 25 flops. Floor: bytes over the bandwidth.
+//
+// Per element: 40 bytes and 25 operations (lamb_step, float32).
 #include "cuda/common/tensor_lists.h"
 #include "cuda/common/warp.h"
 #include "ops/optim/lamb_step_formula.h"

@@ -3,6 +3,8 @@
 // The elements of a row become keys, which are sorted with their places (sorted_rows_kernels.h says how and
 // at what cost); what is asked for is then read at these places. Bytes beside the sort's: the input twice, a
 // key written and a place read an element, the results. Floor: these over the bandwidth.
+//
+// Per element: 104 bytes and 240 operations (sort of long rows, float32).
 #include "ops/ordering/sort.h"
 
 #include "cuda/common/order_key.h"

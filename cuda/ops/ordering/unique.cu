@@ -5,6 +5,8 @@
 // count with atomic sums of integers, whose order does not matter; weights are summed in order
 // (common/fold_places.h). A search is log2 n comparisons a value. The first two wait for the device, which
 // alone knows the sizes of their results. Floor: the inputs' bytes over the bandwidth.
+//
+// Per element: 110 bytes and 250 operations (unique, float32).
 #include "ops/ordering/unique.h"
 
 #include <bit>
@@ -164,16 +166,14 @@ int64_t bins_wanted(const int64_t* x, int64_t count, int64_t least) {
   return std::max(least, read_one(largest.as<const int64_t>()) + 1);
 }
 
-template <class W>
 struct BinMap {
-  W* bins;
-  const W* weights;
+  char* bins;
+  const char* weights;
+  int64_t size;  // of an element
   TW_DEVICE char* to(int64_t, uint64_t bin, uint32_t, int64_t) const {
-    return reinterpret_cast<char*>(bins + bin);
+    return bins + static_cast<int64_t>(bin) * size;
   }
-  TW_DEVICE const char* from(int64_t, uint32_t place, int64_t) const {
-    return reinterpret_cast<const char*>(weights + place);
-  }
+  TW_DEVICE const char* from(int64_t, uint32_t place, int64_t) const { return weights + place * size; }
 };
 
 template <class W>
@@ -184,8 +184,9 @@ void sum_weights(KernelContext& k, const int64_t* x, int64_t count) {
                         current_stream()),
         k.op);
   sorted.sort(std::bit_width(static_cast<uint64_t>(k.out().count())));
-  fold_places<W, W>(k.op, place_lists(sorted, ~uint64_t{0}), BinMap<W>{k.out().as<W>(), weights.data()},
-                    Fold::kSum);
+  BinMap map{k.out().as<char>(), reinterpret_cast<const char*>(weights.data()), sizeof(W)};
+  fold_places(k.op, place_lists(sorted, ~uint64_t{0}), map,
+              Folding{Fold::kSum, false, dtype_of<W>, dtype_of<W>});
 }
 
 void bincount_kernel(KernelContext& k) {

@@ -1,4 +1,6 @@
 // conj. Bytes: the operands' once. Floor: bytes over the bandwidth. Real tensors are copied.
+//
+// Per element: 16 bytes and 1 operation (conj, complex64).
 #include "cuda/common/complex.h"
 
 #include "cuda/common/copy.h"

@@ -1,4 +1,6 @@
 // maximum, minimum, fmax, fmin, clamp. Bytes: the operands' once. Floor: bytes over the bandwidth.
+//
+// Per element: 12 bytes and 2 operations (maximum, float32).
 #include "cuda/common/pointwise.h"
 #include "ops/pointwise/extremes_formula.h"
 

@@ -1,5 +1,7 @@
 // where, masked_fill, zero. Elements move as bytes of their size: the operands' bytes once. Floor: these over
 // the bandwidth.
+//
+// Per element: 13 bytes and 1 operation (where, float32).
 #include "cuda/common/pointwise.h"
 
 namespace tw::cuda {

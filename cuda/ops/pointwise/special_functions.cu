@@ -1,5 +1,7 @@
 // erf, erfc, sigmoid, logit, lgamma. Bytes: the operands' once; 10 to 60 instructions an element, lgamma
 // more. Floor: bytes over the bandwidth.
+//
+// Per element: 8 bytes and 30 operations (erf, float32).
 #include "cuda/common/functions.h"
 #include "ops/pointwise/special_functions_formula.h"
 

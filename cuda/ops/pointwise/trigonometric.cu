@@ -1,5 +1,7 @@
 // One function of an element: reads and writes it once, 20 to 60 instructions. Floor: bytes over the
 // bandwidth.
+//
+// Per element: 8 bytes and 30 operations (sin, float32).
 #include "cuda/common/functions.h"
 
 namespace tw::cuda {

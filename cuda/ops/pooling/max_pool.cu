@@ -3,6 +3,8 @@
 // there: with atomic sums, in float for the half types, so that the order of sums is not fixed where more
 // than two windows share a maximum. Floor: the bytes of operands over the bandwidth. Indices outside of a
 // plane are an error, for which the last two wait for the device.
+//
+// Per element: 28 bytes and 40 operations (windows of 2 x 2, float32).
 #include <limits>
 
 #include "cuda/common/atomic.h"

@@ -1,5 +1,7 @@
 // dropout and its gradient: the elements that the CPU keeps. Forward reads x and writes y and a byte an
 // element, backward reads g and that byte and writes the gradient. Floor: bytes over the bandwidth.
+//
+// Per element: 9 bytes and 30 operations (dropout, float32).
 #include "ops/random/dropout.h"
 
 #include "cuda/common/dense.h"

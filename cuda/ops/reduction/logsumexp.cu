@@ -1,5 +1,7 @@
 // logsumexp over any dims: the largest element of each result, then the sum of exponentials less it. Reads
 // the input twice; one exponential an element. Floor: the input's bytes over the bandwidth, once.
+//
+// Per element: 8 bytes and 20 operations (logsumexp, float32).
 #include <cmath>
 #include <limits>
 
@@ -40,9 +42,8 @@ void logsumexp_kernel(KernelContext& k) {
   dispatch_float(out.dtype, k.op, [&]<class T>() {
     using C = compute_t<T>;
     DeviceScratch shifts(static_cast<size_t>(out.count()) * sizeof(C));
-    reduce<T, C, C>(k.in(0), {shifts.as<void>(), out.sizes, out.strides, dtype_of<C>}, mask, k.op,
-                    Largest<C>());
-    reduce<T, C, T>(k.in(0), out, mask, k.op, SumOfExponentials<C>{shifts.as<const C>(), C(0)});
+    reduce<T, C>(k.in(0), {shifts.as<void>(), out.sizes, out.strides, dtype_of<C>}, mask, k.op, Largest<C>());
+    reduce<T, C>(k.in(0), out, mask, k.op, SumOfExponentials<C>{shifts.as<const C>(), C(0)});
   });
 }
 

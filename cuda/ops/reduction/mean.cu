@@ -1,5 +1,7 @@
 // mean. Reads the input once; one addition an element, halves in float. Floor: the input's bytes over the
 // bandwidth.
+//
+// Per element: 4 bytes and 1 operation (mean, float32).
 #include "ops/reduction/mean.h"
 
 #include "cuda/common/reduce.h"
@@ -26,7 +28,7 @@ void mean_kernel(KernelContext& k) {
   int64_t outputs = k.out().count(), count = a.count ? *a.count : outputs > 0 ? k.in(0).count() / outputs : 0;
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {
     using Acc = sum_t<T>;
-    reduce<T, Acc, T>(k.in(0), k.out(), mask, k.op, Mean<Acc>{count});
+    reduce<T, Acc>(k.in(0), k.out(), mask, k.op, Mean<Acc>{count});
   });
 }
 

@@ -1,5 +1,7 @@
 // moments: the variance (or its root) and the mean. The mean first, then the squares of what is left, in
 // double. Reads the input twice; a few flops an element. Floor: the input's bytes over the bandwidth, once.
+//
+// Per element: 8 bytes and 10 operations (var, float32).
 #include <algorithm>
 #include <cmath>
 
@@ -53,9 +55,9 @@ void moments_kernel(KernelContext& k) {
   DeviceScratch memory(static_cast<size_t>(outputs) * sizeof(double));
   Operand means{memory.as<void>(), out.sizes, out.strides, DType::kFloat64};
   dispatch_float(in.dtype, k.op, [&]<class T>() {
-    reduce<T, double, double>(in, means, mask, k.op, MeanOf{count});
-    reduce<T, double, T>(in, out, mask, k.op,
-                         Variance{memory.as<const double>(), 0, std::max(0.0, count - a.correction), a.root});
+    reduce<T, double>(in, means, mask, k.op, MeanOf{count});
+    reduce<T, double>(in, out, mask, k.op,
+                      Variance{memory.as<const double>(), 0, std::max(0.0, count - a.correction), a.root});
   });
   copy_cast(k.out(1), means, k.op);
 }

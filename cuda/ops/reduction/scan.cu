@@ -3,13 +3,16 @@
 // A scan reads each element once and writes it once: kItems neighbours a thread, then the threads of a warp
 // by shuffles and those of a block through shared memory. A block has a long row, a warp a short one, a
 // thread a very short one or one whose elements lie far apart while rows are neighbours in memory. Floats are
-// carried in double, as on the CPU. Floor: the operands' bytes over the bandwidth.
+// carried in double, as on the CPU. A kernel serves all dtypes that one type carries. Floor: the operands'
+// bytes over the bandwidth.
 //
 // prod_dim reads the input once; one product an element, halves in float, integers in int64 and around.
 // Floor: the input's bytes over the bandwidth.
+//
+// Per element: 8 bytes and 20 operations (cumsum, float32).
 #include "ops/reduction/scan.h"
 
-#include "cuda/common/complex.h"
+#include "cuda/common/any_dtype.h"
 #include "cuda/common/group_scan.h"
 #include "cuda/common/reduce.h"
 #include "cuda/common/rows.h"
@@ -48,48 +51,51 @@ struct Product {
   TW_DEVICE Acc finish(Acc total) const { return total; }
 };
 
-template <class In, class Out>
-void product(KernelContext& k, uint64_t mask) {
-  using Acc = sum_t<Out>;
-  reduce<In, Acc, Out>(k.in(0), k.out(), mask, k.op, Product<Acc>());
-}
-
 void prod_dim_kernel(KernelContext& k) {
   int64_t rank = k.in(0).rank();
   Dims dims = wrap_dims(IntList{k.attrs<ops::DimKeepDTypeAttrs>().dim}, rank, k.op);
   uint64_t mask = rank == 0 ? 0 : mask_of(dims, rank);
-  DType in = k.in(0).dtype;
-  if (in == k.out().dtype) return dispatch_real(in, k.op, [&]<class T>() { product<T, T>(k, mask); });
-  dispatch_int_bool(in, k.op, [&]<class T>() { product<T, int64_t>(k, mask); });
-}
-
-struct ComplexChain {
-  using type = Complex<double>;
-};
-template <class T>
-using chain_t =
-    typename std::conditional_t<std::is_arithmetic_v<compute_t<T>>, ops::Chain<T>, ComplexChain>::type;
-
-template <class Carry, class C>
-TW_DEVICE Carry carried(C x) {
-  if constexpr (requires { x.im; })
-    return Carry{static_cast<decltype(Carry::re)>(x.re), static_cast<decltype(Carry::im)>(x.im)};
-  else
-    return static_cast<Carry>(x);
-}
-template <class Out, class Carry>
-TW_DEVICE stored_t<Out> uncarried(Carry x) {
-  if constexpr (requires { x.im; })
-    return carried<Out>(x);
-  else
-    return store<Out>(static_cast<sum_t<Out>>(x));
+  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
+    using Acc = sum_t<T>;
+    reduce<T, Acc>(k.in(0), k.out(), mask, k.op, Product<Acc>());
+  });
 }
 
 constexpr int kItems = 4;
 constexpr int64_t kThreadRow = 16;  // elements that a thread scans alone
 
-// A scan F says what it reads at a place, how two stretches join, and what it writes:
-//   Carry none() const; Carry read(rows, steps, i) const; Carry join(a, b) const; void write(..., Carry).
+// The elements of a row that a thread has at a time.
+struct Items {
+  int64_t first, length;
+  bool from_end;
+
+  TW_DEVICE bool there(int j) const { return first + j < length; }
+  TW_DEVICE int64_t place(int j) const { return from_end ? length - 1 - first - j : first + j; }
+};
+
+// Those of an operand, of any dtype that fits V.
+template <class V>
+TW_DEVICE void read_items(const char* row, int64_t step, DType dtype, const Items& items,
+                          V (&values)[kItems]) {
+  fitting_t<V>::visit(dtype, [&]<class T>() {
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++)
+      if (items.there(j)) values[j] = widened<V>(value_at<T>(row, step, items.place(j)));
+  });
+}
+template <class V>
+TW_DEVICE void write_items(char* row, int64_t step, DType dtype, const Items& items,
+                           const V (&values)[kItems]) {
+  fitting_t<V>::visit(dtype, [&]<class T>() {
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++)
+      if (items.there(j)) put_at<T>(row, step, items.place(j), widened<compute_t<T>>(values[j]));
+  });
+}
+
+// A scan F says what it reads, how two stretches join, and what it writes:
+//   Carry none() const; Carry join(a, b) const;
+//   void read(rows, steps, items, Carry*) const; void write(rows, steps, items, const Carry*) const.
 template <class F, int kOperands, int kGroup>
 __global__ void __launch_bounds__(kReduceThreads) scan_kernel(Rows<kOperands> rows, F f, bool from_end) {
   using Carry = typename F::Carry;
@@ -99,21 +105,19 @@ __global__ void __launch_bounds__(kReduceThreads) scan_kernel(Rows<kOperands> ro
   auto join = [&f](Carry a, Carry b) { return f.join(a, b); };
   Carry before = f.none();
   for (int64_t base = 0; base < length; base += kGroup * kItems) {
-    int64_t first = base + thread_of_row<kGroup>() * kItems;
+    Items which{base + thread_of_row<kGroup>() * kItems, length, from_end};
     Carry items[kItems], own = f.none();
+    f.read(at, rows.steps, which, items);
     TW_UNROLL
     for (int j = 0; j < kItems; j++) {
-      int64_t i = first + j;
-      if (i < length) own = f.join(own, f.read(at, rows.steps, from_end ? length - 1 - i : i, i == 0));
+      if (which.there(j)) own = f.join(own, items[j]);
       items[j] = own;
     }
     auto scanned = group_scan<kGroup>(own, f.none(), join);
     Carry earlier = f.join(before, scanned.before);
     TW_UNROLL
-    for (int j = 0; j < kItems; j++) {
-      int64_t i = first + j;
-      if (i < length) f.write(at, rows.steps, from_end ? length - 1 - i : i, f.join(earlier, items[j]));
-    }
+    for (int j = 0; j < kItems; j++) items[j] = f.join(earlier, items[j]);
+    f.write(at, rows.steps, which, items);
     before = f.join(before, scanned.all);
   }
 }
@@ -140,17 +144,18 @@ void scan(KernelContext& k, const Operand* const (&operands)[kOperands], int64_t
 }
 
 // Operands: result, input.
-template <class In, class Out, class C, bool kProduct>
+template <class C, bool kProduct>
 struct Running {
   using Carry = C;
+  DType out, in;
   TW_DEVICE Carry none() const {
     if constexpr (requires(Carry c) { c.im; })
       return Carry{kProduct ? 1.0 : 0.0, 0.0};
     else
       return Carry(kProduct);
   }
-  TW_DEVICE Carry read(char* const* at, const int64_t* steps, int64_t i, bool) const {
-    return carried<Carry>(value_at<In>(at[1], steps[1], i));
+  TW_DEVICE void read(char* const* at, const int64_t* steps, const Items& items, Carry (&to)[kItems]) const {
+    read_items(at[1], steps[1], in, items, to);
   }
   TW_DEVICE Carry join(Carry a, Carry b) const {
     if constexpr (kProduct)
@@ -158,48 +163,59 @@ struct Running {
     else
       return static_cast<Carry>(a + b);
   }
-  TW_DEVICE void write(char* const* at, const int64_t* steps, int64_t i, Carry total) const {
-    *reinterpret_cast<stored_t<Out>*>(at[0] + i * steps[0]) = uncarried<Out>(total);
+  TW_DEVICE void write(char* const* at, const int64_t* steps, const Items& items,
+                       const Carry (&totals)[kItems]) const {
+    write_items(at[0], steps[0], out, items, totals);
   }
 };
 
 template <bool kProduct>
 void running(KernelContext& k, int64_t dim, bool from_end) {
-  DType in = k.in(0).dtype;
-  if (in == k.out().dtype) {
-    dispatch_elements(in, k.op, [&]<class T>() {
-      scan(k, {&k.out(), &k.in(0)}, dim, from_end, Running<T, T, chain_t<T>, kProduct>());
-    });
-  } else {
-    TW_ASSERT(k.out().dtype == DType::kInt64, ==, true);
-    dispatch_int_bool(in, k.op, [&]<class T>() {
-      scan(k, {&k.out(), &k.in(0)}, dim, from_end, Running<T, int64_t, int64_t, kProduct>());
-    });
-  }
+  DType in = k.in(0).dtype, out = k.out().dtype;
+  TW_ASSERT(in == out || (out == DType::kInt64 && !is_float(in) && !is_complex(in)), ==, true);
+  auto with = [&]<class C>() { scan(k, {&k.out(), &k.in(0)}, dim, from_end, Running<C, kProduct>{out, in}); };
+  if (is_complex(in))
+    with.template operator()<Complex<double>>();
+  else if (is_float(in))
+    with.template operator()<double>();
+  else
+    with.template operator()<int64_t>();
 }
 
 void cumsum_kernel(KernelContext& k) { running<false>(k, k.attrs<ops::DimDTypeAttrs>().dim, false); }
 void cumsum_from_end_kernel(KernelContext& k) { running<false>(k, k.attrs<ops::RowDimAttrs>().dim, true); }
 void cumprod_kernel(KernelContext& k) { running<true>(k, k.attrs<ops::DimDTypeAttrs>().dim, false); }
 
-template <class T>
+// Halves and float32 in float, as in double a logarithm would take longer than the memory.
+template <class Body>
+void with_float_or_double(DType dtype, const Body& body) {
+  if (dtype == DType::kFloat64)
+    body.template operator()<double>();
+  else
+    body.template operator()<float>();
+}
+
+template <class C>
 struct LogSums {
-  using Carry = compute_t<T>;
+  using Carry = C;
   static constexpr Carry kInf = std::numeric_limits<Carry>::infinity();
+  DType dtype;
   TW_DEVICE Carry none() const { return -kInf; }
-  TW_DEVICE Carry read(char* const* at, const int64_t* steps, int64_t i, bool) const {
-    return value_at<T>(at[1], steps[1], i);
+  TW_DEVICE void read(char* const* at, const int64_t* steps, const Items& items, Carry (&to)[kItems]) const {
+    read_items(at[1], steps[1], dtype, items, to);
   }
   TW_DEVICE Carry join(Carry a, Carry b) const { return ops::log_of_sum(a, b); }
-  TW_DEVICE void write(char* const* at, const int64_t* steps, int64_t i, Carry total) const {
-    put_at<T>(at[0], steps[0], i, total);
+  TW_DEVICE void write(char* const* at, const int64_t* steps, const Items& items,
+                       const Carry (&totals)[kItems]) const {
+    write_items(at[0], steps[0], dtype, items, totals);
   }
 };
 
 void logcumsumexp_kernel(KernelContext& k) {
   int64_t dim = k.attrs<ops::RowDimAttrs>().dim;
-  dispatch_float(k.in(0).dtype, k.op,
-                 [&]<class T>() { scan(k, {&k.out(), &k.in(0)}, dim, false, LogSums<T>()); });
+  DType dtype = k.in(0).dtype;
+  with_float_or_double(dtype,
+                       [&]<class C>() { scan(k, {&k.out(), &k.in(0)}, dim, false, LogSums<C>{dtype}); });
 }
 
 // The best element of a stretch and where it stands; place -1: of an empty one.
@@ -218,32 +234,49 @@ TW_DEVICE Place<V> shuffle_from(Place<V> x, int lane) {
 }
 
 // Operands: values, indices, input.
-template <class T, bool kLargest>
+template <class V>
 struct Extremes {
-  // A bool as an int, which a shuffle takes.
-  using V = std::conditional_t<std::is_same_v<T, bool>, int32_t, compute_t<T>>;
   using Carry = Place<V>;
+  DType dtype;
+  bool largest;
   TW_DEVICE Carry none() const { return {V(0), -1}; }
-  TW_DEVICE Carry read(char* const* at, const int64_t* steps, int64_t i, bool) const {
-    return {static_cast<V>(value_at<T>(at[2], steps[2], i)), i};
+  TW_DEVICE void read(char* const* at, const int64_t* steps, const Items& items, Carry (&to)[kItems]) const {
+    V values[kItems];
+    read_items(at[2], steps[2], dtype, items, values);
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++)
+      if (items.there(j)) to[j] = {values[j], items.place(j)};
   }
   // The last of equals; NaN for good.
   TW_DEVICE Carry join(Carry a, Carry b) const {
     if (a.place < 0 || b.place < 0) return a.place < 0 ? b : a;
-    return ops::takes_over<kLargest>(b.value, a.value) ? b : a;
+    bool later = largest ? ops::takes_over<true>(b.value, a.value) : ops::takes_over<false>(b.value, a.value);
+    return later ? b : a;
   }
-  TW_DEVICE void write(char* const* at, const int64_t* steps, int64_t i, Carry best) const {
-    put_at<T>(at[0], steps[0], i, best.value);
-    *reinterpret_cast<int64_t*>(at[1] + i * steps[1]) = best.place;
+  TW_DEVICE void write(char* const* at, const int64_t* steps, const Items& items,
+                       const Carry (&best)[kItems]) const {
+    V values[kItems];
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++) {
+      values[j] = best[j].value;
+      if (items.there(j)) put_at<int64_t>(at[1], steps[1], items.place(j), best[j].place);
+    }
+    write_items(at[0], steps[0], dtype, items, values);
   }
 };
 
 template <bool kLargest>
 void cumulative_extremum_kernel(KernelContext& k) {
   int64_t dim = k.attrs<ops::RowDimAttrs>().dim;
-  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
-    scan(k, {&k.out(0), &k.out(1), &k.in(0)}, dim, false, Extremes<T, kLargest>());
-  });
+  DType dtype = k.in(0).dtype;
+  auto with = [&]<class V>() {
+    scan(k, {&k.out(0), &k.out(1), &k.in(0)}, dim, false, Extremes<V>{dtype, kLargest});
+  };
+  TW_CHECK(!is_complex(dtype), kNotImplemented, k.op, ": dtype ", dtype, " is not supported");
+  if (is_float(dtype))
+    with_float_or_double(dtype, with);
+  else
+    with.template operator()<int64_t>();
 }
 
 // A stretch of a recurrence turns what comes before it, y, into term + factor y.
@@ -262,27 +295,34 @@ TW_DEVICE Stretch<C> shuffle_from(Stretch<C> x, int lane) {
 
 // Operands: result, factor, term. Where products of factors overflow but the chain would not, since it is 0,
 // the result is NaN.
-template <class T>
 struct Recurrence {
-  using C = chain_t<T>;
-  using Carry = Stretch<C>;
-  TW_DEVICE Carry none() const { return {carried<C>(compute_t<T>(1)), carried<C>(compute_t<T>(0))}; }
+  using Carry = Stretch<double>;
+  DType dtype;
+  TW_DEVICE Carry none() const { return {1, 0}; }
   // Nothing comes before the first, whose factor may be anything.
-  TW_DEVICE Carry read(char* const* at, const int64_t* steps, int64_t i, bool first) const {
-    C term = carried<C>(value_at<T>(at[2], steps[2], i));
-    return {first ? carried<C>(compute_t<T>(0)) : carried<C>(value_at<T>(at[1], steps[1], i)), term};
+  TW_DEVICE void read(char* const* at, const int64_t* steps, const Items& items, Carry (&to)[kItems]) const {
+    double factors[kItems], terms[kItems];
+    read_items(at[1], steps[1], dtype, items, factors);
+    read_items(at[2], steps[2], dtype, items, terms);
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++)
+      if (items.there(j)) to[j] = {items.first + j == 0 ? 0.0 : factors[j], terms[j]};
   }
   TW_DEVICE Carry join(Carry a, Carry b) const { return {a.factor * b.factor, b.term + b.factor * a.term}; }
-  TW_DEVICE void write(char* const* at, const int64_t* steps, int64_t i, Carry whole) const {
-    *reinterpret_cast<stored_t<T>*>(at[0] + i * steps[0]) = uncarried<T>(whole.term);
+  TW_DEVICE void write(char* const* at, const int64_t* steps, const Items& items,
+                       const Carry (&wholes)[kItems]) const {
+    double values[kItems];
+    TW_UNROLL
+    for (int j = 0; j < kItems; j++) values[j] = wholes[j].term;
+    write_items(at[0], steps[0], dtype, items, values);
   }
 };
 
 void recurrence_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::RecurrenceAttrs>();
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    scan(k, {&k.out(), &k.in(0), &k.in(1)}, a.dim, a.from_end, Recurrence<T>());
-  });
+  DType dtype = k.out().dtype;
+  TW_CHECK(is_float(dtype), kNotImplemented, k.op, ": dtype ", dtype, " is not supported");
+  scan(k, {&k.out(), &k.in(0), &k.in(1)}, a.dim, a.from_end, Recurrence{dtype});
 }
 
 }  // namespace

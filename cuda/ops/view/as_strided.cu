@@ -2,6 +2,8 @@
 // copied; elsewhere the elements of the window are sorted by their place in memory and summed in order
 // (common/fold_places.h). Floor: the result and the gradient over the bandwidth; where windows overlap, the
 // sort's passes more.
+//
+// Per element: 12 bytes and 5 operations (windows that do not overlap, float32).
 #include "ops/view/as_strided.h"
 
 #include <bit>
@@ -60,9 +62,7 @@ void as_strided_scatter_kernel(KernelContext& k) {
          walk_of(a.size, a.stride, 1, k.op), sorted.keys());
   sorted.sort(std::bit_width(static_cast<uint64_t>(last - a.offset)));
   WindowMap map{first, grad.as<const char>(), size, walk_of(*grad.sizes, *grad.strides, size, k.op)};
-  dispatch_elements(out.dtype, k.op, [&]<class T>() {
-    fold_places<T, T>(k.op, place_lists(sorted, ~uint32_t{0}), map, Fold::kSum);
-  });
+  fold_places(k.op, place_lists(sorted, ~uint32_t{0}), map, Folding{Fold::kSum, false, out.dtype, out.dtype});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // slice_scatter_zeros, select_scatter_zeros: zeros with the gradient copied into a window of them. Bytes: the
 // result once, the gradient once more. Floor: these over the bandwidth.
+//
+// Per element: 12 bytes and 0 operations (slice_scatter_zeros, float32).
 #include "ops/view/slice.h"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 // window_write: reads the input and src once and writes the result once; where the result lies in the input's
 // own memory, only src moves. Floor: these bytes over the bandwidth.
+//
+// Per element: 8 bytes and 0 operations (window_write, float32).
 #include "ops/view/window_write.h"
 
 #include "cuda/common/copy.h"
