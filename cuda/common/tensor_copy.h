@@ -51,5 +51,14 @@ TW_DEVICE void copy_tile(void* to, const TensorMap& map, int column, int row, in
       : "memory");
 }
 
+// The same of bytes that lie side by side: both addresses and the size are multiples of 16.
+TW_DEVICE void copy_bytes(void* to, const void* from, int size_bytes, Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(size_bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
 }  // namespace tw::cuda
 #endif

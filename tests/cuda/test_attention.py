@@ -18,12 +18,24 @@ EMULATOR = os.environ.get("THALWEG_CUDA_EMULATOR")
 def capability(request):
     """Each by the kernels for 8.0 and those for 9.0a, where the devices are emulated."""
     if not EMULATOR:
-        yield
+        yield request.param
         return
     emulator = ctypes.CDLL(EMULATOR)
     emulator.tw_emulate_capability(request.param)
-    yield
+    yield request.param
     emulator.tw_emulate_capability(9)
+
+
+@pytest.mark.skipif(not EMULATOR, reason="asks the emulator")
+@pytest.mark.parametrize("columns", [64, 128])
+def test_devices_of_capability_9_run_groups(capability, columns):
+    emulator = ctypes.CDLL(EMULATOR)
+    q, k, v = (t.cuda().requires_grad_() for t in heads(5, 6, columns, "float16"))
+    emulator.tw_take_largest_block()
+    result = F.scaled_dot_product_attention(q, k, v)
+    forward = emulator.tw_take_largest_block()
+    result.backward(tw.ones_like(result))
+    assert [forward, emulator.tw_take_largest_block()] == ([384, 384] if capability == 9 else [64, 64])
 
 
 def attend(q, k, v, mask=None, causal=False, scale=None):

@@ -1,24 +1,23 @@
-// attention and its gradient: on tensor cores for half types and heads of 64 or 128 columns (forward on
-// compute capability 9.0a groups.h, else forward.h; backward.h), all else by rows (rows.h). Nothing of size L
-// x S is stored.
+// attention and its gradient: on tensor cores for half types and heads of 64 or 128 columns (by groups of
+// warps on compute capability 9.0a, groups_forward.h and groups_backward.h, else by warps, forward.h and
+// backward.h), all else by rows (rows.h). Nothing of size L x S is stored.
 //
 // Bytes: q, k, v and the result once, forward; those, the result's gradient and three gradients, backward;
 // keys and values are read again for each tile of queries, from the second-level cache. Flops, of pairs that
 // are seen: 2 (E + F) a pair forward, and 5 (E + F) backward, of which the two kernels do 7 (E + F). Floor:
 // the flops at 989 TFLOP/s; for [8, 2048, 16, 128] in bfloat16 0.28 ms and 0.69 ms, against 0.06 and 0.11 ms
-// for the bytes at 4.8 TB/s. Expected there, not measured: forward by groups 0.45 ms, 0.6 of the peak; by
-// tiles 0.7 ms and 2.8 ms, 0.4 and 0.25 of it, since mma.sync does not reach what wgmma does, and tiles pass
-// from shared memory for 16 or 32 rows at a time. By registers (docs/cuda.md) two blocks of 128 threads fit a
-// processor, by shared memory three; of groups one block of 384.
+// for the bytes at 4.8 TB/s. Expected there, not measured: by groups 0.45 ms and 1.6 ms, 0.6 and 0.43 of the
+// peak; by warps 0.7 ms and 2.8 ms, 0.4 and 0.25 of it, since mma.sync does not reach what wgmma does, and
+// tiles pass from shared memory for 16 or 32 rows at a time. Of these two blocks of 128 threads fit a
+// processor by registers (docs/cuda.md), three by shared memory; of groups one block of 384.
 //
 // Per element: 8 bytes and 8192 tensor operations (2048 keys, bfloat16).
 #include <cstdlib>
 #include <optional>
 
 #include "cuda/common/dense.h"
-#include "cuda/ops/attention/backward.h"
-#include "cuda/ops/attention/forward.h"
-#include "cuda/ops/attention/groups.h"
+#include "cuda/ops/attention/groups_backward.h"
+#include "cuda/ops/attention/groups_forward.h"
 #include "cuda/ops/attention/rows.h"
 
 namespace tw::cuda {
@@ -76,29 +75,31 @@ unsigned tile_blocks(int64_t batches, int64_t heads, int64_t positions) {
 
 // What copies of tiles are told of heads whose rows are whole pieces.
 template <class T>
-TensorMap map_of(const char* op, const Heads<T>& heads, int64_t batches, int64_t positions, int64_t count,
-                 int64_t columns) {
-  return tensor_map(op, dtype_of<T>, heads.data, {columns, positions, count, batches},
-                    {1, heads.position, heads.head, heads.batch}, GroupsShape<kTileColumns>::kRows);
+TensorMap map_of(const char* op, const Problem<T>& p, const Heads<T>& heads, int64_t positions,
+                 int64_t count) {
+  return tensor_map(op, dtype_of<T>, heads.data, {p.e, positions, count, p.batches},
+                    {1, heads.position, heads.head, heads.batch}, kGroupRows);
 }
 
-// Whether there are heads to copy tiles of, none of them expanded.
+// Whether kernels by groups take the problem: there are heads to copy tiles of, none of them expanded.
+// `grad`: null, or of the result.
 template <class T>
-bool fits_groups(const Problem<T>& p) {
+bool fits_groups(const Problem<T>& p, const Heads<T>* grad = nullptr) {
   auto apart = [](int64_t size, int64_t step) { return size == 1 || (size > 1 && step > 0); };
   auto fits = [&](const Heads<T>& heads, int64_t positions, int64_t count) {
     return apart(positions, heads.position) && apart(count, heads.head) && apart(p.batches, heads.batch);
   };
-  return fits(p.q, p.queries, p.heads) && fits(p.k, p.keys, p.groups) && fits(p.v, p.keys, p.groups);
+  return kHas90a && compute_capability() / 10 == 9 && fits(p.q, p.queries, p.heads) &&
+         fits(p.k, p.keys, p.groups) && fits(p.v, p.keys, p.groups) &&
+         (!grad || fits(*grad, p.queries, p.heads));
 }
 
 template <class T, int kColumns>
 void forward_on_tensor_cores(const char* op, const Problem<T>& p) {
-  if (kHas90a && compute_capability() / 10 == 9 && fits_groups(p)) {
-    using Shape = GroupsShape<kColumns>;
-    AttentionMaps maps{map_of(op, p.q, p.batches, p.queries, p.heads, kColumns),
-                       map_of(op, p.k, p.batches, p.keys, p.groups, kColumns),
-                       map_of(op, p.v, p.batches, p.keys, p.groups, kColumns)};
+  if (fits_groups(p)) {
+    using Shape = GroupsForwardShape<kColumns>;
+    ForwardMaps maps{map_of(op, p, p.q, p.queries, p.heads), map_of(op, p, p.k, p.keys, p.groups),
+                     map_of(op, p, p.v, p.keys, p.groups)};
     launch(op, attention_forward_groups<T, kColumns>,
            {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads, Shape::kSharedBytes},
            p, maps);
@@ -130,13 +131,26 @@ void backward_on_tensor_cores(KernelContext& k, Problem<T> p) {
   PieceHeads<T> grad(k.in(0), k.op), q(k.in(1), k.op), key(k.in(2), k.op), value(k.in(3), k.op),
       result(k.in(5), k.op);
   p.grad = grad.heads(), p.q = q.heads(), p.k = key.heads(), p.v = value.heads(), p.result = result.heads();
-  int64_t rows = p.batches * p.heads * p.queries;
-  DeviceScratch products(static_cast<size_t>(rows) * sizeof(float));
-  Gradients<T> g{p, products.as<float>()};
+  Gradients<T> g{p, nullptr};
+  int64_t rows = p.batches * p.heads * g.rows();
+  DeviceScratch numbers(static_cast<size_t>(rows) * sizeof(RowNumbers));
+  g.numbers = numbers.as<RowNumbers>();
   constexpr int kThreads = block_threads(256);
   int64_t in_block = kThreads / (kColumns / kPiece);
   launch(k.op, attention_row_products<T, kColumns>,
          {static_cast<unsigned>((rows + in_block - 1) / in_block), kThreads}, g);
+  if (fits_groups(p, &p.grad)) {
+    using Shape = GroupsBackwardShape<kColumns>;
+    BackwardMaps maps{map_of(k.op, p, p.q, p.queries, p.heads), map_of(k.op, p, p.k, p.keys, p.groups),
+                      map_of(k.op, p, p.v, p.keys, p.groups), map_of(k.op, p, p.grad, p.queries, p.heads)};
+    launch(k.op, attention_dq_groups<T, kColumns>,
+           {tile_blocks<Shape::kRows>(p.batches, p.heads, p.queries), Shape::kThreads, Shape::kSharedBytes},
+           g, maps);
+    launch(k.op, attention_dkv_groups<T, kColumns>,
+           {tile_blocks<Shape::kRows>(p.batches, p.groups, p.keys), Shape::kThreads, Shape::kSharedBytes}, g,
+           maps);
+    return;
+  }
   launch(k.op, attention_dq_tiles<T, kColumns>,
          {tile_blocks<Dq::kRows>(p.batches, p.heads, p.queries), Dq::kThreads, Dq::kTilesBytes}, g);
   constexpr unsigned kDkvBytes = Dkv::kTilesBytes + Dkv::kNumbersBytes;

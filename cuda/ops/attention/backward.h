@@ -10,10 +10,24 @@
 
 namespace tw::cuda {
 
+// Of a row of queries: its logsumexp in units of log 2, and Σ dO O.
+struct alignas(8) RowNumbers {
+  float log_sum, product;
+};
+
 template <class T>
 struct Gradients {
+  static constexpr int kWhole = 64;  // queries of the largest tile
   Problem<T> p;
-  float* products;  // [B, H, L]: Σ dO O of a row
+  RowNumbers* numbers;  // [B, H, rows()]: of a query, or zeros
+
+  TW_BOTH int64_t rows() const { return (p.queries + kWhole - 1) / kWhole * kWhole; }
+  TW_DEVICE int64_t place(const BlockPlace& at, int64_t i) const {
+    return (at.batch * p.heads + at.head) * rows() + i;
+  }
+  TW_DEVICE RowNumbers numbers_of(const BlockPlace& at, int64_t i) const {
+    return i < p.queries ? numbers[place(at, i)] : RowNumbers{0, 0};
+  }
 };
 
 // kColumns / kPiece lanes have a row.
@@ -22,8 +36,8 @@ __global__ void __launch_bounds__(block_threads(256)) attention_row_products(Gra
   constexpr int kShare = kColumns / kPiece;
   const Problem<T>& p = g.p;
   int64_t row = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kShare;
-  bool there = row < p.batches * p.queries * p.heads;
-  int64_t h = row % p.heads, i = row / p.heads % p.queries, b = row / p.heads / p.queries;
+  int64_t h = row % p.heads, i = row / p.heads % g.rows(), b = row / p.heads / g.rows();
+  bool kept = b < p.batches, there = kept && i < p.queries;
   float sum = 0;
   if (there) {
     int64_t column = int64_t{threadIdx.x % kShare} * kPiece;
@@ -34,7 +48,8 @@ __global__ void __launch_bounds__(block_threads(256)) attention_row_products(Gra
   }
   TW_UNROLL
   for (int lanes = kShare / 2; lanes > 0; lanes /= 2) sum += shuffle_xor(sum, lanes);
-  if (there && threadIdx.x % kShare == 0) g.products[p.log_sum_place(b, h) + i] = sum;
+  if (kept && threadIdx.x % kShare == 0)
+    g.numbers[g.place({0, h, b}, i)] = {there ? p.log_sums[p.log_sum_place(b, h) + i] * kLog2E : 0.0f, sum};
 }
 
 // kWarpTiles tiles of 16 rows a warp; the other side in tiles of kOthers: as many as registers hold.
@@ -43,7 +58,7 @@ struct BackwardShape {
   static constexpr int kThreads = block_threads(128), kRowTiles = kWarpTiles, kOthers = kOtherRows;
   static constexpr int kRows = kThreads / kLanes * kRowTiles * kRowTile;
   static constexpr unsigned kTilesBytes = (2 * kRows + 4 * kOthers) * kColumns * sizeof(T);
-  static constexpr unsigned kNumbersBytes = 4 * kOthers * sizeof(float);
+  static constexpr unsigned kNumbersBytes = 2 * kOthers * sizeof(RowNumbers);
 };
 template <class T, int kColumns>
 using DqShape = BackwardShape<T, kColumns, kColumns == 64 ? 2 : 1, 32>;
@@ -76,13 +91,9 @@ __global__ void __launch_bounds__(DqShape<T, kColumns>::kThreads) attention_dq_t
   commit_copies();
 
   constexpr int kOfLane = 2 * kRowTiles;  // rows
-  float log_sums[kOfLane], products[kOfLane];
+  RowNumbers numbers[kOfLane];
   TW_UNROLL
-  for (int r = 0; r < kOfLane; r++) {
-    int64_t i = first + own + row_of_lane(r), place = p.log_sum_place(at.batch, at.head) + i;
-    log_sums[r] = i < p.queries ? p.log_sums[place] * kLog2E : 0.0f;
-    products[r] = i < p.queries ? g.products[place] : 0.0f;
-  }
+  for (int r = 0; r < kOfLane; r++) numbers[r] = g.numbers_of(at, first + own + row_of_lane(r));
   Sums<kRowTiles, kColumns / 8> dq;
   for (int t = 0; t < tiles; t++) {
     wait_for_copies<0>();
@@ -94,10 +105,10 @@ __global__ void __launch_bounds__(DqShape<T, kColumns>::kThreads) attention_dq_t
     multiply_rows(weights, q, own, k);
     log2_scores<kRows, kKeys>(p, weights, at, first, t * kKeys,
                               [&](int r, int column) { return Pair{own + row_of_lane(r), column}; });
-    weights.each([&](float& w, int r, int) { w = fast_exp2(w - log_sums[r]); });
+    weights.each([&](float& w, int r, int) { w = fast_exp2(w - numbers[r].log_sum); });
     Sums<kRowTiles, kKeys / 8> slopes;
     multiply_rows(slopes, grad, own, v);
-    slopes.centre_and_weigh(weights, [&](int r, int) { return products[r]; });
+    slopes.centre_and_weigh(weights, [&](int r, int) { return numbers[r].product; });
     multiply_weights(dq, rounded<T>(slopes), k);
   }
   wait_for_copies<0>();
@@ -105,6 +116,23 @@ __global__ void __launch_bounds__(DqShape<T, kColumns>::kThreads) attention_dq_t
   dq.each([&](float& x, int, int) { x *= p.scale; });
   write_rows(head_rows(p.dq, at.batch, at.head, p.queries), first, q, own, dq);
 }
+
+// The tiles of queries that see the keys from `first` on, of all heads of a group; none before the keys where
+// attention is causal.
+template <int kQueries>
+struct QuerySteps {
+  int skipped, of_head, count;
+  int64_t head, batch;
+
+  template <class T>
+  TW_DEVICE QuerySteps(const Problem<T>& p, const BlockPlace& at, int64_t first)
+      : skipped(p.causal ? static_cast<int>(first / kQueries) : 0),
+        of_head(tiles_of<kQueries>(p.queries) - skipped),
+        count(of_head > 0 ? of_head * static_cast<int>(p.heads / p.groups) : 0),
+        head(at.head * (p.heads / p.groups)),
+        batch(at.batch) {}
+  TW_DEVICE BlockPlace place(int t) const { return {skipped + t % of_head, head + t / of_head, batch}; }
+};
 
 // A block has kRows keys, and takes the queries and gradients of all heads of their group in tiles of
 // kOthers. Scores and weights are transposed: a row for a key.
@@ -114,54 +142,45 @@ __global__ void __launch_bounds__(DkvShape<T, kColumns>::kThreads) attention_dkv
   constexpr int kRows = Shape::kRows, kQueries = Shape::kOthers, kRowTiles = Shape::kRowTiles;
   const Problem<T>& p = g.p;
   BlockPlace at = block_place(tiles_of<kRows>(p.keys), p.groups, false);
-  int64_t first = int64_t{at.tile} * kRows, group = at.head, share = p.heads / p.groups;
+  int64_t first = int64_t{at.tile} * kRows, group = at.head;
   int own = warp_index() * kRowTiles * kRowTile;
 
   // Keys, values, then two pairs of a tile of queries and one of gradients, then their rows' numbers.
   Tile<T, kColumns> k{dynamic_shared<T>()}, v = k.template after<kRows>(1),
                                             pairs = k.template after<kRows>(2);
-  auto* numbers = reinterpret_cast<float*>(pairs.template after<kQueries>(4).data);
-  // The head and the first query of step t; none before the keys where attention is causal.
-  int skipped = p.causal ? static_cast<int>(first / kQueries) : 0;
-  int a_head = tiles_of<kQueries>(p.queries) - skipped;
-  int steps = a_head > 0 ? a_head * static_cast<int>(share) : 0;
-  auto place_of_step = [&](int t) {
-    return BlockPlace{skipped + t % a_head, group * share + t / a_head, at.batch};
-  };
+  auto* numbers = reinterpret_cast<RowNumbers*>(pairs.template after<kQueries>(4).data);
+  QuerySteps<kQueries> steps(p, at, first);
   auto fetch_step = [&](int t) {
-    BlockPlace from = place_of_step(t);
+    BlockPlace from = steps.place(t);
     Tile<T, kColumns> q = pairs.template after<kQueries>(t % 2 * 2), grad = q.template after<kQueries>(1);
-    float* of_rows = numbers + t % 2 * 2 * kQueries;
-    int64_t query = int64_t{from.tile} * kQueries, row = p.log_sum_place(from.batch, from.head);
+    int64_t query = int64_t{from.tile} * kQueries;
     fetch_rows<kQueries, Shape::kThreads>(q, head_rows(p.q, at.batch, from.head, p.queries), query);
     fetch_rows<kQueries, Shape::kThreads>(grad, head_rows(p.grad, at.batch, from.head, p.queries), query);
-    fetch_numbers<kQueries, Shape::kThreads>(of_rows, p.log_sums + row, query, p.queries);
-    fetch_numbers<kQueries, Shape::kThreads>(of_rows + kQueries, g.products + row, query, p.queries);
+    fetch_numbers<kQueries, Shape::kThreads>(numbers + t % 2 * kQueries, g.numbers + g.place(from, query));
   };
   fetch_rows<kRows, Shape::kThreads>(k, head_rows(p.k, at.batch, group, p.keys), first);
   fetch_rows<kRows, Shape::kThreads>(v, head_rows(p.v, at.batch, group, p.keys), first);
-  if (steps > 0) fetch_step(0);
+  if (steps.count > 0) fetch_step(0);
   commit_copies();
 
   Sums<kRowTiles, kColumns / 8> dk, dv;
-  for (int t = 0; t < steps; t++) {
+  for (int t = 0; t < steps.count; t++) {
     wait_for_copies<0>();
     __syncthreads();
-    if (t + 1 < steps) fetch_step(t + 1);
+    if (t + 1 < steps.count) fetch_step(t + 1);
     commit_copies();
-    BlockPlace from = place_of_step(t);
+    BlockPlace from = steps.place(t);
     Tile<T, kColumns> q = pairs.template after<kQueries>(t % 2 * 2), grad = q.template after<kQueries>(1);
-    const float* log_sums = numbers + t % 2 * 2 * kQueries;
-    const float* products = log_sums + kQueries;
+    const RowNumbers* of_query = numbers + t % 2 * kQueries;
     Sums<kRowTiles, kQueries / 8> weights;
     multiply_rows(weights, k, own, q);
     log2_scores<kQueries, kRows>(p, weights, from, int64_t{from.tile} * kQueries, first,
                                  [&](int r, int column) { return Pair{column, own + row_of_lane(r)}; });
-    weights.each([&](float& w, int, int column) { w = fast_exp2(w - log_sums[column] * kLog2E); });
+    weights.each([&](float& w, int, int column) { w = fast_exp2(w - of_query[column].log_sum); });
     multiply_weights(dv, rounded<T>(weights), grad);
     Sums<kRowTiles, kQueries / 8> slopes;
     multiply_rows(slopes, v, own, grad);
-    slopes.centre_and_weigh(weights, [&](int, int column) { return products[column]; });
+    slopes.centre_and_weigh(weights, [&](int, int column) { return of_query[column].product; });
     multiply_weights(dk, rounded<T>(slopes), q);
   }
   wait_for_copies<0>();

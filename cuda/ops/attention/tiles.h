@@ -58,11 +58,12 @@ TW_DEVICE void fetch_rows(Tile<T, kColumns> tile, const HeadRows<T>& from, int64
     at += kAtOnce * from.step;
   }
 }
-// The same of one number a row.
-template <int kRows, int kThreads>
-TW_DEVICE void fetch_numbers(float* to, const float* from, int64_t first, int64_t count) {
+// The same of 8 bytes a row, all of which are there.
+template <int kRows, int kThreads, class Numbers>
+TW_DEVICE void fetch_numbers(Numbers* to, const Numbers* from) {
+  static_assert(sizeof(Numbers) == 8);
   for (int row = static_cast<int>(threadIdx.x); row < kRows; row += kThreads)
-    copy_async<4>(to + row, from + first + row, first + row < count);
+    copy_async<8>(to + row, from + row, true);
 }
 
 // A lane has elements of 2 * kRowTiles rows: row r is row_of_lane(r) of the warp's; of each 8 columns it has

@@ -62,6 +62,7 @@ uint32_t g_block_epoch = 0;
 int g_current = 0;
 std::string g_fault;
 bool g_failed = false;
+unsigned g_largest_block = 0;
 
 char* stacks() {
   static char* data = static_cast<char*>(mmap(nullptr, kMostThreads * kStackBytes, PROT_READ | PROT_WRITE,
@@ -243,6 +244,7 @@ void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes)
   }
   DeviceAccess access;
   g_launch = {shape, entry, static_cast<const char*>(arguments), argument_bytes};
+  g_largest_block = std::max(g_largest_block, shape.threads);
   cudaGetDevice(&g_now.device);
   g_now.block_size = {shape.threads, 1, 1};
   g_now.grid_size = {shape.blocks, 1, 1};
@@ -251,6 +253,8 @@ void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes)
   g_failed = false;
   for (unsigned block = 0; block < shape.blocks && !g_failed; block++) run_block(block);
 }
+
+unsigned take_largest_block() { return std::exchange(g_largest_block, 0); }
 
 std::string take_fault() { return std::exchange(g_fault, {}); }
 

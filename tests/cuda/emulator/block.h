@@ -39,6 +39,8 @@ using Entry = void (*)(const void* arguments);
 // Runs the kernel; the first fault ends it, and is what take_fault() returns once.
 void run(Shape shape, Entry entry, const void* arguments, size_t argument_bytes);
 std::string take_fault();
+// The most threads that a block has had since the last call: tells which kernel has run.
+unsigned take_largest_block();
 // Called by the thread that runs, which is never resumed.
 [[noreturn]] void fail(const std::string& what);
 [[noreturn]] void fail(const char* what);

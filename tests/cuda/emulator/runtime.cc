@@ -59,6 +59,9 @@ cudaError_t out_of_bounds(const char* what, const void* data) {
 extern "C" __attribute__((visibility("default"))) void tw_emulate_capability(int major) {
   g_capability = major;
 }
+extern "C" __attribute__((visibility("default"))) unsigned tw_take_largest_block() {
+  return take_largest_block();
+}
 
 cudaError_t cudaGetLastError() {
   if (std::string fault = take_fault(); !fault.empty()) {

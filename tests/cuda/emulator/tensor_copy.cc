@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <utility>
 
 #include "base/cat.h"
 #include "tests/cuda/emulator/memory.h"
@@ -14,14 +16,13 @@ namespace {
 
 constexpr int kRowBytes = 128, kPieceBytes = 16;
 
-struct Copy {
+// A tile of a tensor.
+struct Tile {
   char* to;
   CUtensorMap map;
   int place[4];
-  const void* barrier;
-  int fill;
   size_t size_bytes() const { return size_t{map.box[1]} * kRowBytes; }
-  // Where row `row` of the tile comes from, and how many of its bytes lie in the tensor.
+  // Where row `row` comes from, and how many of its bytes lie in the tensor.
   const char* source(int row) const {
     const char* at = map.data + static_cast<int64_t>(place[0]) * 2;
     for (int dim = 1; dim < 4; dim++)
@@ -34,37 +35,61 @@ struct Copy {
     int64_t left = (static_cast<int64_t>(map.sizes[0]) - place[0]) * 2;
     return static_cast<size_t>(std::clamp<int64_t>(left, 0, kRowBytes));
   }
+  void check() const {
+    for (int row = 0; row < static_cast<int>(map.box[1]); row++)
+      if (size_t bytes = bytes_inside(row)) check_read(source(row), bytes);
+  }
+  void write() const {
+    for (int row = 0; row < static_cast<int>(map.box[1]); row++) {
+      char line[kRowBytes] = {};
+      if (size_t bytes = bytes_inside(row)) std::memcpy(line, source(row), bytes);
+      for (int piece = 0; piece < kRowBytes / kPieceBytes; piece++)
+        std::memcpy(to + row * kRowBytes + (piece ^ (row % 8)) * kPieceBytes, line + piece * kPieceBytes,
+                    kPieceBytes);
+    }
+  }
 };
 
+struct Copy {
+  std::function<void()> write;
+  const void* barrier;
+  int fill;
+  size_t size_bytes;
+};
 std::deque<Copy> g_tile_copies;
+
+void begin(void* to, size_t size_bytes, int alignment, Barrier* barrier, std::function<void()> write) {
+  if (!is_shared(to)) fail("copies a tile to an address outside of shared memory");
+  check_alignment(to, static_cast<size_t>(alignment));
+  int fill = begin_tile(to, size_bytes, barrier, phase_of(barrier));
+  g_tile_copies.push_back({std::move(write), barrier, fill, size_bytes});
+}
 
 }  // namespace
 
 void copy_tile(void* to, const TensorMap& map, const int (&place)[4], Barrier* barrier) {
-  if (!is_shared(to)) fail("copies a tile to an address outside of shared memory");
-  check_alignment(to, kTileAlignment);
-  Copy copy{static_cast<char*>(to), map.map, {place[0], place[1], place[2], place[3]}, barrier, -1};
   if (place[0] < 0 || place[1] < 0 || place[2] < 0 || place[3] < 0)
     fail("copies a tile from before a tensor");
-  for (int row = 0; row < static_cast<int>(copy.map.box[1]); row++)
-    if (size_t bytes = copy.bytes_inside(row)) check_read(copy.source(row), bytes);
-  copy.fill = begin_tile(to, copy.size_bytes(), barrier, phase_of(barrier));
-  g_tile_copies.push_back(copy);
+  Tile tile{static_cast<char*>(to), map.map, {place[0], place[1], place[2], place[3]}};
+  tile.check();
+  begin(to, tile.size_bytes(), kTileAlignment, barrier, [tile] { tile.write(); });
+}
+
+void copy_bytes(void* to, const void* from, int size_bytes, Barrier* barrier) {
+  check_alignment(from, kPieceBytes);
+  if (size_bytes % kPieceBytes != 0) fail("copies bytes whose number is no multiple of 16");
+  auto count = static_cast<size_t>(size_bytes);
+  check_read(from, count);
+  begin(to, count, kPieceBytes, barrier, [=] { std::memcpy(to, from, count); });
 }
 
 bool end_a_copy() {
   if (g_tile_copies.empty()) return false;
-  Copy copy = g_tile_copies.front();
+  Copy copy = std::move(g_tile_copies.front());
   g_tile_copies.pop_front();
-  for (int row = 0; row < static_cast<int>(copy.map.box[1]); row++) {
-    char line[kRowBytes] = {};
-    if (size_t bytes = copy.bytes_inside(row)) std::memcpy(line, copy.source(row), bytes);
-    for (int piece = 0; piece < kRowBytes / kPieceBytes; piece++)
-      std::memcpy(copy.to + row * kRowBytes + (piece ^ (row % 8)) * kPieceBytes, line + piece * kPieceBytes,
-                  kPieceBytes);
-  }
+  copy.write();
   end_tile(copy.fill);
-  bytes_arrive(copy.barrier, static_cast<int64_t>(copy.size_bytes()));
+  bytes_arrive(copy.barrier, static_cast<int64_t>(copy.size_bytes));
   return true;
 }
 

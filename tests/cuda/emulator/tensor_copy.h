@@ -10,6 +10,7 @@ struct TensorMap;
 namespace emulator {
 
 void copy_tile(void* to, const TensorMap& map, const int (&place)[4], Barrier* barrier);
+void copy_bytes(void* to, const void* from, int size_bytes, Barrier* barrier);
 // Ends the copy that has gone on for the longest; false where there is none. Called between threads.
 bool end_a_copy();
 void drop_copies();
@@ -19,6 +20,10 @@ void drop_copies();
 inline void copy_tile(void* to, const TensorMap& map, int column, int row, int head, int batch,
                       Barrier* barrier) {
   emulator::copy_tile(to, map, {column, row, head, batch}, barrier);
+}
+
+inline void copy_bytes(void* to, const void* from, int size_bytes, Barrier* barrier) {
+  emulator::copy_bytes(to, from, size_bytes, barrier);
 }
 
 }  // namespace tw::cuda
