@@ -13,6 +13,8 @@ WANTED = {
     "OPENBLAS_INCLUDE": ("scipy-openblas32", "cblas.h"),
     "OPENBLAS_LIB": ("scipy-openblas32", "libscipy_openblas.so"),
     "PYBIND11_DIR": ("pybind11", "pybind11Config.cmake"),
+    "UCX_API": ("libucx-cu13", "ucp.h"),
+    "UCX_LIB": ("libucx-cu13", "libucp.so.0"),
 }
 # `locate_wheels.py cuda`: what libthalweg_cuda links. The versions must fit the compiler, nvcc 13.0.
 WANTED_FOR_CUDA = {

@@ -31,6 +31,11 @@ set_target_properties(
              IMPORTED_SONAME libscipy_openblas.so
              INTERFACE_INCLUDE_DIRECTORIES ${wheel_OPENBLAS_INCLUDE})
 
+# Headers alone: cpp/comm/ucx_library.h loads the library where the extra `cluster` has installed it.
+cmake_path(SET wheel_UCX_INCLUDE NORMALIZE ${wheel_UCX_API}/../..)
+add_library(UCX::headers INTERFACE IMPORTED)
+set_target_properties(UCX::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${wheel_UCX_INCLUDE})
+
 if(THALWEG_PYTHON)
   set(PYBIND11_FINDPYTHON ON)
   find_package(pybind11 CONFIG REQUIRED PATHS ${wheel_PYBIND11_DIR} NO_DEFAULT_PATH)

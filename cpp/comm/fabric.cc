@@ -17,6 +17,14 @@ bool Fabric::advance_all() {
   return moved;
 }
 
+bool Fabric::may_sleep() {
+  if (!watcher_) return true;
+  std::lock_guard lock(mutex_);
+  bool may = true;
+  for (Active* active : active_) may &= active->may_sleep();
+  return may;
+}
+
 // The system sends on what a process leaves behind, unless something came for it that it has not read.
 void Fabric::leave() {
   if (!watcher_ || getpid() != pid_) return;

@@ -21,6 +21,8 @@
 
 namespace tw::comm {
 
+class UcxWorkers;
+
 // What makes progress when somebody waits.
 class Active {
  public:
@@ -29,6 +31,8 @@ class Active {
   // For a process that is about to end: drops what has come; whether others will get all that was written to
   // them.
   virtual bool drain() { return true; }
+  // Before a thread sleeps: what comes from now on wakes it; false when something has come already.
+  virtual bool may_sleep() { return true; }
 
  protected:
   ~Active() = default;
@@ -58,12 +62,14 @@ class Fabric {
   friend class FabricMaker;
   Fabric() = default;
   bool advance_all();
+  bool may_sleep();
 
   std::unique_ptr<World> world_;
   Descriptor doorbell_memory_;
   Mapping doorbell_;
   std::unique_ptr<Watcher> watcher_;  // null in a job on one machine, as is what follows
   std::unique_ptr<Lobby> lobby_;
+  std::shared_ptr<UcxWorkers> workers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by process; null for this one
   int cores_ = 0;       // of those that the processes of this machine use, as many as there are for each
   int pid_ = getpid();  // children of a fork have no connections
@@ -97,7 +103,7 @@ bool Fabric::wait(Active& first, int64_t timeout_ms, Done done, Check check) {
     if (watcher_) watcher_->clear();
     moved = advance_all();
     bool over = done();
-    if (!over && !moved) {
+    if (!over && !moved && may_sleep()) {
       if (watcher_) watcher_->arm();
       bell.sleep(seen, std::max<int64_t>(std::min(kNapNs, deadline - now), 1));
     }

@@ -11,6 +11,8 @@
 #include "comm/far_peer.h"
 #include "comm/near_peer.h"
 #include "comm/socket.h"
+#include "comm/transport.h"
+#include "comm/ucx_worker.h"
 
 namespace tw::comm {
 
@@ -103,7 +105,9 @@ class FabricMaker {
     uint64_t job = arrivals_[0].unix_name;
     fabric_->watcher_ = std::make_unique<Watcher>(fabric_->doorbell());
     fabric_->lobby_->open(job, fabric_->watcher_.get());
-    FarContext context{fabric_->lobby_.get(), fabric_->watcher_.get(), job, options_.process};
+    fabric_->workers_ = std::make_shared<UcxWorkers>(fabric_->watcher_.get());
+    FarContext context{fabric_->lobby_.get(), fabric_->watcher_.get(), fabric_->workers_.get(), job,
+                       options_.process};
     for (int p = 0; p < options_.processes; p++) {
       if (is_near(p)) continue;
       sockaddr_in address{};
@@ -111,7 +115,8 @@ class FabricMaker {
       address.sin_addr.s_addr = arrivals_[p].address;
       address.sin_port = htons(arrivals_[p].port);
       Descriptor control = p < options_.process ? call(p, address, job) : expect(p);
-      fabric_->peers_[p] = std::make_unique<FarPeer>(p, address, std::move(control), context);
+      Transport transport = transport_between(arrivals_[options_.process], arrivals_[p]);
+      fabric_->peers_[p] = std::make_unique<FarPeer>(p, address, transport, std::move(control), context);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/ucx_link.h"
 #include "comm/watcher.h"
 
 namespace tw::comm {
@@ -26,29 +27,32 @@ void watch_for_loss(int socket) {
 
 class TcpLink final : public Link {
  public:
-  TcpLink(FarPeer& peer, uint64_t group, Descriptor calls, Descriptor messages)
+  TcpLink(FarPeer& peer, uint64_t group, std::unique_ptr<TcpStream> calls,
+          std::unique_ptr<TcpStream> messages)
       : peer_(peer), group_(group), calls_(std::move(calls)), messages_(std::move(messages)) {}
 
-  Stream& calls() override { return calls_; }
-  Stream& messages() override { return messages_; }
+  Stream& calls() override { return *calls_; }
+  Stream& messages() override { return *messages_; }
   void fail(const std::string& reason) override { peer_.send_failure(group_, reason); }
   std::string failure_of_peer() override { return peer_.failure(group_); }
   bool drain() override {
-    bool calls = calls_.drain();
-    return messages_.drain() && calls;
+    bool calls = calls_->drain();
+    return messages_->drain() && calls;
   }
 
  private:
   FarPeer& peer_;
   uint64_t group_;
-  TcpStream calls_, messages_;
+  std::unique_ptr<TcpStream> calls_, messages_;
 };
 
 }  // namespace
 
-FarPeer::FarPeer(int process, const sockaddr_in& address, Descriptor control, const FarContext& context)
+FarPeer::FarPeer(int process, const sockaddr_in& address, Transport transport, Descriptor control,
+                 const FarContext& context)
     : Peer(process),
       address_(address),
+      transport_(transport),
       context_(context),
       control_(std::move(control)),
       guard_(control_.get()) {
@@ -69,32 +73,49 @@ Hello FarPeer::hello(uint64_t group, Channel channel) const {
   return hello;
 }
 
+std::unique_ptr<TcpStream> FarPeer::call(uint64_t group, Channel channel) const {
+  Descriptor socket = call_lobby(address_);
+  watch(socket);
+  auto stream = std::make_unique<TcpStream>(std::move(socket));
+  Hello mine = hello(group, channel);
+  stream->write(reinterpret_cast<const char*>(&mine), sizeof(mine));
+  stream->flush();
+  return stream;
+}
+
+// A connection that has come, or null.
+std::unique_ptr<TcpStream> FarPeer::expect(uint64_t group, Channel channel) const {
+  Descriptor socket;
+  if (!context_.lobby->take(process(), group, channel, &socket)) return nullptr;
+  watch(socket);
+  return std::make_unique<TcpStream>(std::move(socket));
+}
+
+std::unique_ptr<Link> FarPeer::link(uint64_t group, std::unique_ptr<TcpStream> calls,
+                                    std::unique_ptr<TcpStream> messages) {
+  if (transport_ == Transport::kTcp)
+    return std::make_unique<TcpLink>(*this, group, std::move(calls), std::move(messages));
+  return std::make_unique<UcxLink>(*this, group, context_.process, context_.workers->of(group),
+                                   std::move(calls));
+}
+
 std::unique_ptr<Link> FarPeer::make_link(uint64_t group) {
-  Descriptor calls = call_lobby(address_), messages = call_lobby(address_);
-  watch(calls);
-  watch(messages);
-  auto link = std::make_unique<TcpLink>(*this, group, std::move(calls), std::move(messages));
-  auto greet = [&](Stream& stream, Channel channel) {
-    Hello mine = hello(group, channel);
-    stream.write(reinterpret_cast<const char*>(&mine), sizeof(mine));
-    stream.flush();
-  };
-  greet(link->calls(), Channel::kCalls);
-  greet(link->messages(), Channel::kMessages);
-  return link;
+  auto calls = call(group, Channel::kCalls);
+  auto messages = transport_ == Transport::kTcp ? call(group, Channel::kMessages) : nullptr;
+  return link(group, std::move(calls), std::move(messages));
 }
 
 std::unique_ptr<Link> FarPeer::take_link(uint64_t group) {
   std::lock_guard lock(mutex_);
-  Descriptor& calls = calls_[group];
-  Descriptor messages;
-  if (!calls) context_.lobby->take(process(), group, Channel::kCalls, &calls);
-  if (!calls || !context_.lobby->take(process(), group, Channel::kMessages, &messages)) return nullptr;
-  watch(calls);
-  watch(messages);
-  auto link = std::make_unique<TcpLink>(*this, group, std::move(calls), std::move(messages));
+  std::unique_ptr<TcpStream>& calls = calls_[group];
+  std::unique_ptr<TcpStream> messages;
+  if (!calls) calls = expect(group, Channel::kCalls);
+  bool needs_messages = transport_ == Transport::kTcp;
+  if (calls && needs_messages) messages = expect(group, Channel::kMessages);
+  if (!calls || (needs_messages && !messages)) return nullptr;
+  std::unique_ptr<Link> made = link(group, std::move(calls), std::move(messages));
   calls_.erase(group);
-  return link;
+  return made;
 }
 
 bool FarPeer::gone() {

@@ -1,5 +1,5 @@
 // A process of another machine: one TCP connection tells that it is there and carries reasons of failures,
-// and each group has two more, for calls and messages.
+// and each group has two more, for calls and messages, or one and an endpoint of UCX.
 #pragma once
 
 #include <map>
@@ -11,10 +11,13 @@
 
 namespace tw::comm {
 
+class UcxWorkers;
+
 // What the connections of a process have in common.
 struct FarContext {
   Lobby* lobby = nullptr;
   Watcher* watcher = nullptr;
+  UcxWorkers* workers = nullptr;
   uint64_t job = 0;
   int process = 0;  // the caller's
 };
@@ -22,7 +25,10 @@ struct FarContext {
 class FarPeer final : public Peer {
  public:
   // `control`: the connection for the channel of that name.
-  FarPeer(int process, const sockaddr_in& address, Descriptor control, const FarContext& context);
+  FarPeer(int process, const sockaddr_in& address, Transport transport, Descriptor control,
+          const FarContext& context);
+
+  Transport transport() const override { return transport_; }
 
   std::unique_ptr<Link> make_link(uint64_t group) override;
   std::unique_ptr<Link> take_link(uint64_t group) override;
@@ -39,10 +45,15 @@ class FarPeer final : public Peer {
     char reason[2040] = {};
   };
   Hello hello(uint64_t group, Channel channel) const;
+  std::unique_ptr<TcpStream> call(uint64_t group, Channel channel) const;
+  std::unique_ptr<TcpStream> expect(uint64_t group, Channel channel) const;
+  std::unique_ptr<Link> link(uint64_t group, std::unique_ptr<TcpStream> calls,
+                             std::unique_ptr<TcpStream> messages);
   void watch(const Descriptor& socket) const;
   void receive();
 
   sockaddr_in address_;
+  Transport transport_;
   FarContext context_;
   Descriptor control_;
   ForkGuard guard_;
@@ -50,7 +61,7 @@ class FarPeer final : public Peer {
   Notice coming_;
   size_t come_ = 0;  // bytes of it
   std::map<uint64_t, std::string> failures_;
-  std::map<uint64_t, Descriptor> calls_;  // of groups whose other connection has not come yet
+  std::map<uint64_t, std::unique_ptr<TcpStream>> calls_;  // of groups whose other connection has not come yet
   bool gone_ = false, lost_ = false;
   bool tells_ = true;  // notices go out whole so far
 };

@@ -1,6 +1,6 @@
 // What two processes have in common for one group: a stream for collective calls, one for messages, and for
-// each side a word of what has made it give up. In shared memory on one machine (ring_link.h), over TCP
-// between machines (tcp_link.h).
+// each side a word of what has made it give up. In shared memory on one machine (ring_link.h); between
+// machines over TCP (far_peer.h) or UCX (ucx_link.h).
 #pragma once
 
 #include <memory>
@@ -19,10 +19,17 @@ class Link {
   virtual void fail(const std::string& reason) = 0;
   // The reason of the other side, empty while there is none.
   virtual std::string failure_of_peer() = 0;
+  // Before the streams are looked at: takes in what has come; whether that was something.
+  virtual bool take_in() { return false; }
+  // Before this thread sleeps: what comes from now on wakes it; false when something has come already.
+  virtual bool may_sleep() { return true; }
   // For a process that is about to end: drops what has come; whether the other side will get all that was
   // written.
   virtual bool drain() = 0;
 };
+
+// How bytes get to a process.
+enum class Transport : int { kMemory, kTcp, kUcx };
 
 // Another process of the job. Safe to use from any thread.
 class Peer {
@@ -30,6 +37,7 @@ class Peer {
   explicit Peer(int process) : process_(process) {}
   virtual ~Peer() = default;
   int process() const { return process_; }
+  virtual Transport transport() const = 0;
 
   // The link of a group. The process with the lower number makes it, without waiting for the other one, which
   // takes it once it has come; null until then.

@@ -12,6 +12,7 @@ namespace tw::comm {
 class NearPeer final : public Peer {
  public:
   NearPeer(int process, Descriptor socket, int pid);
+  Transport transport() const override { return Transport::kMemory; }
   // The first things that either side sends: its doorbell.
   void send_doorbell(int mine);
   void take_doorbell(int64_t deadline_ns);

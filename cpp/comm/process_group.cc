@@ -90,6 +90,14 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
   }
   uint64_t epoch() const override { return epoch_.load(std::memory_order_acquire); }
 
+  bool may_sleep() override {
+    std::lock_guard lock(mutex_);
+    bool may = true;
+    for (const auto& link : links_)
+      if (link && (link->take_in() || !link->may_sleep())) may = false;
+    return may;
+  }
+
   bool drain() override {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || !failure_.empty()) return true;
@@ -149,6 +157,7 @@ class ProcessGroup final : public Group, public Active, public PendingOwner {
     bool moved = false;
     try {
       moved = open_links();
+      for (const auto& link : links_) moved |= link && link->take_in();
       while (!queue_.empty()) {
         ProcessCall& call = queue_.front()->call;
         moved |= call.advance(links_);

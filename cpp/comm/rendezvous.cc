@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/socket.h"
+#include "comm/transport.h"
 
 namespace tw::comm {
 
@@ -86,6 +87,7 @@ std::vector<Arrival> host(const JobOptions& options, const Arrival& mine, int64_
     }
     if (problem.empty()) all[arrival.process] = arrival;
   }
+  if (problem.empty()) problem = transport_problem(all);
   Answer answer;
   answer.good = problem.empty();
   std::strncpy(answer.problem, problem.c_str(), sizeof(answer.problem) - 1);
@@ -147,6 +149,7 @@ Arrival describe(const JobOptions& options, uint64_t unix_name) {
   std::string host = cat(boot, " ", static_cast<int64_t>(network.st_ino), " ", name);
   std::strncpy(mine.host, host.c_str(), sizeof(mine.host) - 1);
   sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
+  describe_transports(&mine, options);
   return mine;
 }
 

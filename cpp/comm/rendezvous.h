@@ -18,7 +18,10 @@ struct JobOptions {
   std::string host =
       {};            // of processes that share memory: of this machine and equal in this; empty: THALWEG_HOST
   uint64_t run = 0;  // a number that only this job has, where somebody has given it one
+  std::string transport = {};  // tcp or ucx; empty: as THALWEG_TRANSPORT says
 };
+
+enum class WantedTransport : int32_t { kAny, kTcp, kUcx };
 
 // What a process tells the others, as it goes over the wire.
 struct Arrival {
@@ -27,7 +30,9 @@ struct Arrival {
   uint32_t address = 0;    // and where for those of others, in network order,
   uint16_t port = 0;       // at this port of that machine
   int32_t process = 0, processes = 0, devices = 0, pid = 0;
-  char host[112] = {};  // equal for processes that share memory and sockets
+  WantedTransport wanted = WantedTransport::kAny;
+  uint32_t ucx_version = 0;  // 0: none, or not to be used
+  char host[112] = {};       // equal for processes that share memory and sockets
   cpu_set_t cores = {};
 };
 

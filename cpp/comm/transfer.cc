@@ -9,8 +9,7 @@ namespace tw::comm {
 
 namespace {
 
-constexpr size_t kPushBytes = 128 << 10;  // at once, before others get their turn
-constexpr size_t kSumBytes = 32 << 10;    // freed in steps, so that both sides work at once
+constexpr size_t kSumBytes = 32 << 10;  // freed in steps, so that both sides work at once
 const char kZeros[kAlign] = {};
 
 }  // namespace
@@ -31,12 +30,12 @@ bool Transfer::push(int place, Stream& stream) {
   Cursor<OutPiece>& out = out_[place];
   size_t pushed = 0;
   bool moved = false;
-  while (out.at < out.pieces.size() && pushed < kPushBytes) {
+  while (out.at < out.pieces.size() && pushed < stream.reach()) {
     const OutPiece& piece = out.pieces[out.at];
     if (!may_go(piece)) break;
     size_t end = padded(piece.size), size = 0, wanted;
     if (out.offset < piece.size) {
-      wanted = std::min(piece.size - out.offset, kPushBytes);
+      wanted = std::min(piece.size - out.offset, stream.reach());
       size = stream.write(piece.data + out.offset, wanted);
     } else {
       wanted = end - out.offset;

@@ -29,49 +29,60 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST(calls_between_machines_give_what_one_process_gives) {
+TEST_OVER_EACH(calls_between_machines_give_what_one_process_gives) {
   for (const Hosts& hosts :
        {Hosts{0, 1}, Hosts{0, 0, 1, 1}, Hosts{0, 1, 0, 1}, Hosts{0, 1, 1, 1, 0}, Hosts{0, 1, 2, 2}})
-    run_processes(one_each(hosts), hosts, [&](Fabric& fabric) {
-      std::vector<int> ranks = all_ranks(fabric);
-      for (uint64_t i : {0, 1}) check_all_calls(fabric, ranks, 1, false, i ? Levels::kOne : Levels::kTwo, i);
-      std::reverse(ranks.begin(), ranks.end());
-      for (uint64_t i : {0, 1})
-        check_all_calls(fabric, ranks, 20'011, false, i ? Levels::kOne : Levels::kAuto, i);
-    });
+    run_processes(
+        one_each(hosts), hosts,
+        [&](Fabric& fabric) {
+          std::vector<int> ranks = all_ranks(fabric);
+          for (uint64_t i : {0, 1})
+            check_all_calls(fabric, ranks, 1, false, i ? Levels::kOne : Levels::kTwo, i);
+          std::reverse(ranks.begin(), ranks.end());
+          for (uint64_t i : {0, 1})
+            check_all_calls(fabric, ranks, 20'011, false, i ? Levels::kOne : Levels::kAuto, i);
+        },
+        transport);
 }
 
-TEST(processes_on_several_machines_may_own_several_members) {
-  run_processes({2, 1, 3, 1}, {0, 0, 1, 1}, [](Fabric& fabric) {
-    check_all_calls(fabric, {4, 0, 2, 1, 5, 3, 6}, 1, false, Levels::kTwo);
-    check_all_calls(fabric, {5, 2, 0, 6}, 20'011, false);
-  });
+TEST_OVER_EACH(processes_on_several_machines_may_own_several_members) {
+  run_processes(
+      {2, 1, 3, 1}, {0, 0, 1, 1},
+      [](Fabric& fabric) {
+        check_all_calls(fabric, {4, 0, 2, 1, 5, 3, 6}, 1, false, Levels::kTwo);
+        check_all_calls(fabric, {5, 2, 0, 6}, 20'011, false);
+      },
+      transport);
 }
 
-TEST(every_byte_goes_once_between_machines) {
+TEST_OVER_EACH(every_byte_goes_once_between_machines) {
   constexpr int64_t kCount = 120'000, kBytes = kCount * 4;
   for (const Hosts& hosts : {Hosts{0, 0, 1, 1}, Hosts{0, 0, 0, 1, 1, 1}, Hosts{0, 0, 1, 1, 2, 2}}) {
     std::atomic<int64_t> far[3] = {0, 0, 0}, flat = 0;
     int64_t machines = static_cast<int64_t>(std::set<int>(hosts.begin(), hosts.end()).size());
     int64_t processes = static_cast<int64_t>(hosts.size());
-    run_processes(one_each(hosts), hosts, [&](Fabric& fabric) {
-      std::vector<float> part(kCount / processes), whole(kCount, 1.f);
-      Part in_place{whole.data(), whole.data()}, gathers{part.data(), whole.data()},
-          cuts{whole.data(), part.data()};
-      int64_t own = static_cast<int64_t>(part.size());
-      Call calls[] = {all_reduce(in_place, kCount),
-                      {.kind = CallKind::kAllGather, .parts = {&gathers, 1}, .count = own},
-                      {.kind = CallKind::kReduceScatter, .parts = {&cuts, 1}, .count = own}};
-      for (int i = 0; i < 3; i++) {
-        Ref<Group> group = make_process_group(fabric, all_ranks(fabric), 20'000, static_cast<uint64_t>(i));
-        group->post(calls[i])->wait();
-        far[i] += group->far_bytes();
-        CHECK(group->moved_bytes() >= group->far_bytes());
-      }
-      Ref<Group> group = make_process_group(fabric, all_ranks(fabric), 20'000, 3);
-      group->post(all_reduce(in_place, kCount, Levels::kOne))->wait();
-      flat += group->far_bytes();
-    });
+    run_processes(
+        one_each(hosts), hosts,
+        [&](Fabric& fabric) {
+          std::vector<float> part(kCount / processes), whole(kCount, 1.f);
+          Part in_place{whole.data(), whole.data()}, gathers{part.data(), whole.data()},
+              cuts{whole.data(), part.data()};
+          int64_t own = static_cast<int64_t>(part.size());
+          Call calls[] = {all_reduce(in_place, kCount),
+                          {.kind = CallKind::kAllGather, .parts = {&gathers, 1}, .count = own},
+                          {.kind = CallKind::kReduceScatter, .parts = {&cuts, 1}, .count = own}};
+          for (int i = 0; i < 3; i++) {
+            Ref<Group> group =
+                make_process_group(fabric, all_ranks(fabric), 20'000, static_cast<uint64_t>(i));
+            group->post(calls[i])->wait();
+            far[i] += group->far_bytes();
+            CHECK(group->moved_bytes() >= group->far_bytes());
+          }
+          Ref<Group> group = make_process_group(fabric, all_ranks(fabric), 20'000, 3);
+          group->post(all_reduce(in_place, kCount, Levels::kOne))->wait();
+          flat += group->far_bytes();
+        },
+        transport);
     CHECK_EQ(far[0].load(), 2 * (machines - 1) * kBytes);  // each machine's sums out, and the results back
     CHECK_EQ(far[1].load(), (machines - 1) * kBytes);
     CHECK_EQ(far[2].load(), (machines - 1) * kBytes);
@@ -79,135 +90,162 @@ TEST(every_byte_goes_once_between_machines) {
   }
 }
 
-TEST(sums_between_machines_are_equal_on_all_ranks_bit_for_bit) {
+TEST_OVER_EACH(sums_between_machines_are_equal_on_all_ranks_bit_for_bit) {
   for (const Hosts& hosts : {Hosts{0, 0, 1, 1}, Hosts{0, 1, 2, 2, 1}}) {
     std::vector<std::vector<float>> results(hosts.size());
-    run_processes(one_each(hosts), hosts, [&](Fabric& fabric) {
-      Ref<Group> group = make_process_group(fabric, all_ranks(fabric), 20'000, 0);
-      std::vector<float> data(200'000);
-      int rank = fabric.world().self();
-      for (size_t i = 0; i < data.size(); i++) data[i] = std::sin(static_cast<float>(i * (rank + 1)));
-      Part part{data.data(), data.data()};
-      for (int step = 0; step < 3; step++) group->post(all_reduce(part, 200'000))->wait();
-      results[rank] = data;
-    });
+    run_processes(
+        one_each(hosts), hosts,
+        [&](Fabric& fabric) {
+          Ref<Group> group = make_process_group(fabric, all_ranks(fabric), 20'000, 0);
+          std::vector<float> data(200'000);
+          int rank = fabric.world().self();
+          for (size_t i = 0; i < data.size(); i++) data[i] = std::sin(static_cast<float>(i * (rank + 1)));
+          Part part{data.data(), data.data()};
+          for (int step = 0; step < 3; step++) group->post(all_reduce(part, 200'000))->wait();
+          results[rank] = data;
+        },
+        transport);
     for (const std::vector<float>& result : results) CHECK(result == results[0]);
   }
 }
 
-TEST(a_group_that_is_stuck_between_machines_does_not_hold_up_others) {
-  run_processes({1, 1}, {0, 1}, [](Fabric& fabric) {
-    Ref<Group> stuck = make_process_group(fabric, {0, 1}, 20'000, 0),
-               busy = make_process_group(fabric, {1, 0}, 20'000, 0);
-    std::vector<float> large(8'000'000), small(1000, 1.f);
-    Part all{large.data(), large.data()}, few{small.data(), small.data()};
-    bool late = fabric.world().self() == 1;
-    Ref<Request> waiting;
-    if (!late) waiting = stuck->post(all_reduce(all, 8'000'000));
-    for (int step = 0; step < 200; step++) busy->post(all_reduce(few, 1000))->wait();
-    CHECK(small[0] > 1.f);
-    if (late) waiting = stuck->post(all_reduce(all, 8'000'000));
-    waiting->wait();
-  });
+TEST_OVER_EACH(a_group_that_is_stuck_between_machines_does_not_hold_up_others) {
+  run_processes(
+      {1, 1}, {0, 1},
+      [](Fabric& fabric) {
+        Ref<Group> stuck = make_process_group(fabric, {0, 1}, 20'000, 0),
+                   busy = make_process_group(fabric, {1, 0}, 20'000, 0);
+        std::vector<float> large(8'000'000), small(1000, 1.f);
+        Part all{large.data(), large.data()}, few{small.data(), small.data()};
+        bool late = fabric.world().self() == 1;
+        Ref<Request> waiting;
+        if (!late) waiting = stuck->post(all_reduce(all, 8'000'000));
+        for (int step = 0; step < 200; step++) busy->post(all_reduce(few, 1000))->wait();
+        CHECK(small[0] > 1.f);
+        if (late) waiting = stuck->post(all_reduce(all, 8'000'000));
+        waiting->wait();
+      },
+      transport);
 }
 
-TEST(who_waits_for_another_machine_sleeps) {
+TEST_OVER_EACH(who_waits_for_another_machine_sleeps) {
   std::latch begun(2);
   double used = 0;
-  run_processes({1, 1}, {0, 1}, [&](Fabric& fabric) {
-    Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
-    group->post({})->wait();
-    // Data for a later call has come, which nobody wants yet.
-    Ref<Group> other = make_process_group(fabric, {1, 0}, 20'000, 0);
-    bool late = fabric.world().self() == 1;
-    Ref<Request> early = late ? other->post({}) : nullptr;
-    begun.arrive_and_wait();
-    double before = cpu_seconds();
-    if (late) {
-      timespec pause{0, 500'000'000};
-      nanosleep(&pause, nullptr);
-      used = cpu_seconds() - before;
-    }
-    group->post({})->wait();
-    if (!late) early = other->post({});
-    early->wait();
-  });
+  run_processes(
+      {1, 1}, {0, 1},
+      [&](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
+        group->post({})->wait();
+        // Data for a later call has come, which nobody wants yet.
+        Ref<Group> other = make_process_group(fabric, {1, 0}, 20'000, 0);
+        bool late = fabric.world().self() == 1;
+        Ref<Request> early = late ? other->post({}) : nullptr;
+        begun.arrive_and_wait();
+        double before = cpu_seconds();
+        if (late) {
+          timespec pause{0, 500'000'000};
+          nanosleep(&pause, nullptr);
+          used = cpu_seconds() - before;
+        }
+        group->post({})->wait();
+        if (!late) early = other->post({});
+        early->wait();
+      },
+      transport);
   CHECK(used < 0.1);
 }
 
-TEST(messages_between_machines_keep_their_order_and_may_come_early) {
-  run_processes({1, 1}, {0, 1}, [](Fabric& fabric) {
-    Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
-    constexpr int64_t kLong = 2'000'000;
-    std::vector<float> a(kLong, 1.f), b(3, 2.f), c(kLong, 3.f);
-    auto message = [&](std::vector<float>& data, int64_t tag) {
-      return Message{
-          .from = 0, .to = 1, .data = data.data(), .count = static_cast<int64_t>(data.size()), .tag = tag};
-    };
-    if (fabric.world().self() == 0) {
-      std::vector<Ref<Request>> sent = {group->send(message(a, 1)), group->send(message(b, 2)),
-                                        group->send(message(c, 1))};
-      for (const auto& request : sent) request->wait();
-    } else {
-      std::vector<float> got(3), first(kLong), second(kLong);
-      group->receive(message(got, 2))->wait();
-      group->receive(message(first, 1))->wait();
-      group->receive(message(second, 1))->wait();
-      CHECK_EQ(got[2], 2.f);
-      CHECK_EQ(first[kLong - 1], 1.f);
-      CHECK_EQ(second[kLong - 1], 3.f);
-    }
-    group->post({})->wait();
-  });
+TEST_OVER_EACH(messages_between_machines_keep_their_order_and_may_come_early) {
+  run_processes(
+      {1, 1}, {0, 1},
+      [](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
+        constexpr int64_t kLong = 2'000'000;
+        std::vector<float> a(kLong, 1.f), b(3, 2.f), c(kLong, 3.f);
+        auto message = [&](std::vector<float>& data, int64_t tag) {
+          return Message{.from = 0,
+                         .to = 1,
+                         .data = data.data(),
+                         .count = static_cast<int64_t>(data.size()),
+                         .tag = tag};
+        };
+        if (fabric.world().self() == 0) {
+          std::vector<Ref<Request>> sent = {group->send(message(a, 1)), group->send(message(b, 2)),
+                                            group->send(message(c, 1))};
+          for (const auto& request : sent) request->wait();
+        } else {
+          std::vector<float> got(3), first(kLong), second(kLong);
+          group->receive(message(got, 2))->wait();
+          group->receive(message(first, 1))->wait();
+          group->receive(message(second, 1))->wait();
+          CHECK_EQ(got[2], 2.f);
+          CHECK_EQ(first[kLong - 1], 1.f);
+          CHECK_EQ(second[kLong - 1], 3.f);
+        }
+        group->post({})->wait();
+      },
+      transport);
 }
 
-TEST(calls_that_do_not_fit_fail_on_all_machines) {
-  run_processes({1, 1, 1}, {0, 1, 1}, [](Fabric& fabric) {
-    Ref<Group> group = make_process_group(fabric, {0, 1, 2}, 20'000, 0);
-    float data[4] = {};
-    Part part{data, data};
-    bool odd = fabric.world().self() == 1;
-    Call call{.kind = odd ? CallKind::kBroadcast : CallKind::kAllReduce, .parts = {&part, 1}, .count = 4};
-    CHECK_THROWS(Error, group->post(call)->wait(),
-                 "rank 0: all_reduce of float32, 4 elements (sum); rank 1: broadcast of float32, 4 elements "
-                 "with root 0");
-  });
+TEST_OVER_EACH(calls_that_do_not_fit_fail_on_all_machines) {
+  run_processes(
+      {1, 1, 1}, {0, 1, 1},
+      [](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1, 2}, 20'000, 0);
+        float data[4] = {};
+        Part part{data, data};
+        bool odd = fabric.world().self() == 1;
+        Call call{.kind = odd ? CallKind::kBroadcast : CallKind::kAllReduce, .parts = {&part, 1}, .count = 4};
+        CHECK_THROWS(
+            Error, group->post(call)->wait(),
+            "rank 0: all_reduce of float32, 4 elements (sum); rank 1: broadcast of float32, 4 elements "
+            "with root 0");
+      },
+      transport);
 }
 
-TEST(a_reason_reaches_those_on_other_machines_who_wait) {
-  run_processes({1, 1, 1}, {0, 1, 1}, [](Fabric& fabric) {
-    Ref<Group> group = make_process_group(fabric, {0, 1, 2}, 20'000, 0);
-    group->post({})->wait();
-    if (fabric.world().self() == 2) {  // it posts no more
-      CHECK_THROWS(Error, group->receive({.from = 0, .to = 2})->wait(10'000), "not complete within 300 ms");
-      return;
-    }
-    Ref<Request> request = group->post({.origin = "loop.py:5"});
-    CHECK_THROWS(Error, request->wait(fabric.world().self() == 0 ? 300 : 10'000),
-                 "barrier at loop.py:5: not complete within 300 ms in group [0, 1, 2]: waiting for rank 2");
-  });
+TEST_OVER_EACH(a_reason_reaches_those_on_other_machines_who_wait) {
+  run_processes(
+      {1, 1, 1}, {0, 1, 1},
+      [](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1, 2}, 20'000, 0);
+        group->post({})->wait();
+        if (fabric.world().self() == 2) {  // it posts no more
+          CHECK_THROWS(Error, group->receive({.from = 0, .to = 2})->wait(10'000),
+                       "not complete within 300 ms");
+          return;
+        }
+        Ref<Request> request = group->post({.origin = "loop.py:5"});
+        CHECK_THROWS(
+            Error, request->wait(fabric.world().self() == 0 ? 300 : 10'000),
+            "barrier at loop.py:5: not complete within 300 ms in group [0, 1, 2]: waiting for rank 2");
+      },
+      transport);
 }
 
-TEST(the_end_of_a_process_of_another_machine_is_noticed_after_what_it_has_sent) {
-  run_processes({1, 1}, {0, 1}, [](Fabric& fabric) {
-    Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
-    std::vector<float> data(500'000, 1.f);
-    Part part{data.data(), data.data()};
-    Call call{.kind = CallKind::kBroadcast, .parts = {&part, 1}, .count = 500'000, .root = 1};
-    if (fabric.world().self() == 1) {
-      data.assign(data.size(), 5.f);
-      group->post(call)->wait();
-      return fabric.leave();
-    }
-    timespec pause{0, 300'000'000};
-    nanosleep(&pause, nullptr);
-    group->post(call)->wait();
-    CHECK_EQ(data[499'999], 5.f);
-    int64_t before = now_ns();
-    CHECK_THROWS(Error, group->post(all_reduce(part, 4))->wait(),
-                 "all_reduce of float32, 4 elements (sum): rank 1 of group [0, 1] has ended");
-    CHECK(now_ns() - before < 2'000'000'000);
-  });
+TEST_OVER_EACH(the_end_of_a_process_of_another_machine_is_noticed_after_what_it_has_sent) {
+  run_processes(
+      {1, 1}, {0, 1},
+      [](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
+        std::vector<float> data(500'000, 1.f);
+        Part part{data.data(), data.data()};
+        Call call{.kind = CallKind::kBroadcast, .parts = {&part, 1}, .count = 500'000, .root = 1};
+        if (fabric.world().self() == 1) {
+          data.assign(data.size(), 5.f);
+          group->post(call)->wait();
+          return fabric.leave();
+        }
+        timespec pause{0, 300'000'000};
+        nanosleep(&pause, nullptr);
+        group->post(call)->wait();
+        CHECK_EQ(data[499'999], 5.f);
+        int64_t before = now_ns();
+        CHECK_THROWS(Error, group->post(all_reduce(part, 4))->wait(),
+                     "all_reduce of float32, 4 elements (sum): rank 1 of group [0, 1] has ended");
+        CHECK(now_ns() - before < 2'000'000'000);
+      },
+      transport);
 }
 
 }  // namespace tw::comm

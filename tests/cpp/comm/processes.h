@@ -1,5 +1,5 @@
 // Processes played by threads: each has a fabric of its own, and all go through sockets and shared memory,
-// or, where they are to be on several machines, over TCP.
+// or, where they are to be on several machines, over TCP or UCX.
 #pragma once
 
 #include "comm/process_group.h"
@@ -15,6 +15,7 @@
 
 #include "comm/local_calls.h"
 #include "comm/socket.h"
+#include "comm/ucx_path.h"
 #include "test.h"
 
 namespace tw::comm {
@@ -28,10 +29,19 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
+// A test whose machines talk over TCP, and once more over UCX; its body finds `transport`.
+#define TEST_OVER_EACH(name)               \
+  static void name(const char* transport); \
+  TEST(name##_over_tcp) { name("tcp"); }   \
+  TEST(name##_over_ucx) { name("ucx"); }   \
+  static void name([[maybe_unused]] const char* transport)
+
 // Runs body(fabric) in a thread for each process, which has as many ranks as `devices` and is on the machine
 // that `hosts` says; rethrows the first error.
 template <class Body>
-void run_processes(std::vector<int> devices, std::vector<int> hosts, Body body) {
+void run_processes(std::vector<int> devices, std::vector<int> hosts, Body body,
+                   const char* transport = "tcp") {
+  set_ucx_library(TW_UCX_LIBRARY);
   int port = free_port();
   std::vector<std::thread> threads;
   std::vector<std::string> errors(devices.size());
@@ -43,7 +53,8 @@ void run_processes(std::vector<int> devices, std::vector<int> hosts, Body body) 
                            .port = port,
                            .devices = devices[p],
                            .timeout_ms = 20'000,
-                           .host = cat(hosts[p])};
+                           .host = cat(hosts[p]),
+                           .transport = transport};
         std::unique_ptr<Fabric> fabric = Fabric::make(options);
         body(*fabric);
       } catch (const std::exception& error) {
