@@ -14,7 +14,7 @@ constexpr const char* kVariable = "THALWEG_TRANSPORT";
 
 WantedTransport wanted_by(const JobOptions& options) {
   const char* set = std::getenv(kVariable);
-  std::string_view word = !options.transport.empty() ? options.transport : set ? set : "";
+  std::string word = !options.transport.empty() ? options.transport : set ? set : "";
   TW_CHECK(word.empty() || word == "tcp" || word == "ucx", kValue, "the environment variable ", kVariable,
            " should be tcp or ucx, got '", word, "'");
   if (word.empty()) return WantedTransport::kAny;

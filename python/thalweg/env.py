@@ -6,6 +6,9 @@ program for many devices can be tried in one process: `tw.env.init(devices_per_p
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from thalweg._core import _native
 from thalweg.frontend.placement import placement
 
@@ -18,6 +21,17 @@ __all__ = [
     "get_world_size",
     "init",
 ]
+
+
+def _ucx_library() -> str:
+    """The library of the wheel that the extra `cluster` installs; empty without it."""
+    found = find_spec("libucx")
+    folders = found.submodule_search_locations if found else None
+    library = Path(folders[0], "lib", "libucp.so.0") if folders else None
+    return str(library) if library and library.exists() else ""
+
+
+_native.set_ucx_library(_ucx_library())  # a job may begin with any call; the library is loaded when one does
 
 
 def init(*, devices_per_process: int = 1) -> None:

@@ -27,12 +27,21 @@ def ranks(tmp_path):
     return run
 
 
-@pytest.fixture(params=["one address", "namespaces"])
-def network(request):
-    """Two machines, as machines.py says."""
-    if request.param == "namespaces" and (reason := machines.why_no_namespaces()):
+@pytest.fixture(params=["tcp", "ucx"])
+def transport(request, monkeypatch):
+    """What machines talk over, by the environment of the programs."""
+    monkeypatch.setenv("THALWEG_TRANSPORT", request.param)
+    return request.param
+
+
+@pytest.fixture(params=["tcp, one address", "tcp, namespaces", "ucx, namespaces"])
+def network(request, monkeypatch):
+    """Two machines, as machines.py says, and what they talk over."""
+    transport, place = request.param.split(", ")
+    monkeypatch.setenv("THALWEG_TRANSPORT", transport)
+    if place == "namespaces" and (reason := machines.why_no_namespaces()):
         pytest.skip(reason)
-    made = machines.OneAddress() if request.param == "one address" else machines.Namespaces()
+    made = machines.OneAddress() if place == "one address" else machines.Namespaces()
     yield made
     made.close()
 

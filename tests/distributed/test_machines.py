@@ -180,7 +180,7 @@ def test_a_stuck_rank_of_another_machine_is_named(nodes):
     )
 
 
-def test_a_machine_that_is_cut_off_is_noticed(tmp_path):
+def test_a_machine_that_is_cut_off_is_noticed(transport, tmp_path):
     if reason := machines.why_no_namespaces():
         pytest.skip(reason)
     network = machines.Namespaces()

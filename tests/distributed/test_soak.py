@@ -57,7 +57,7 @@ def test_two_communicators_interleaved_do_not_deadlock(ranks):
     assert outcome.out.count("done") == 2
 
 
-def test_nor_do_they_between_machines(tmp_path):
+def test_nor_do_they_between_machines(transport, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(HEAD + INTERLEAVED, encoding="utf-8")
     outcomes = machines.finish(machines.start(machines.OneAddress(), script, [2, 1]), 3600 if NIGHTLY else 120)

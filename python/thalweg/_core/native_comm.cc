@@ -4,6 +4,8 @@
 
 #include "comm/fabric.h"
 #include "comm/group.h"
+#include "comm/transport.h"
+#include "comm/ucx_path.h"
 #include "comm/world.h"
 #include "native.h"
 
@@ -138,6 +140,11 @@ pb::tuple describe_world() {
   return pb::make_tuple(processes, world->self());
 }
 
+std::string transport_to(int process) {
+  if (process == comm::world().self()) return "self";
+  return comm::name_of(comm::fabric()->peer(process).transport());
+}
+
 void init_job(int process, int processes, const std::string& address, int port, int64_t timeout_ms) {
   comm::JobOptions options;
   options.process = process;
@@ -161,6 +168,8 @@ void bind_comm(pb::module_& m) {
   m.def("set_devices", comm::set_devices, pb::call_guard<pb::gil_scoped_release>());
   m.def("world_version", comm::world_version);
   m.def("world", describe_world);
+  m.def("set_ucx_library", comm::set_ucx_library);
+  m.def("transport_to", transport_to, pb::call_guard<pb::gil_scoped_release>());
   m.def("init_job", init_job);
   m.def("begin_job", begin_job);
   m.def("set_shared_timeout", comm::Group::set_shared_timeout);

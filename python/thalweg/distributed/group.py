@@ -24,6 +24,7 @@ __all__ = [
     "get_group_rank",
     "get_process_group_ranks",
     "get_rank",
+    "get_transport",
     "get_world_size",
     "group",
     "init_process_group",
@@ -133,7 +134,7 @@ def init_process_group(
     Without arguments the environment says who they are: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as
     `thalweg run` and torchrun set them, or what mpirun and Slurm set; with none of these the job is this process.
     `init_method` may be "env://" or "tcp://host:port", the latter with `rank` and `world_size`. `backend` is
-    accepted for programs that name one; there is one transport, which `get_backend` calls "thalweg". `timeout`,
+    accepted for programs that name one; `get_backend` says "thalweg", and `get_transport` how bytes get to a rank. `timeout`,
     seconds or a timedelta, is that of every call of the group, and of what global tensors send, 30 minutes unless
     given.
 
@@ -218,6 +219,24 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     """The name of the transport: "thalweg"."""
     resolve(group)
     return "thalweg"
+
+
+def get_transport(rank: int, group: ProcessGroup | None = None) -> str:
+    """How bytes get to a rank: "shared memory" within a machine, "ucx" or "tcp" between two, "self" to this one.
+
+    UCX is taken where both sides have the same version of it (`pip install 'thalweg[cluster]'`); the environment
+    variable THALWEG_TRANSPORT (ucx or tcp) leaves no choice. Raises ValueError where the group has no such rank.
+
+    >>> import thalweg.distributed as dist
+    >>> dist.init_process_group()
+    >>> dist.get_transport(0)
+    'self'
+    >>> dist.destroy_process_group()
+    """
+    ranks = resolve(group).ranks
+    if not 0 <= rank < len(ranks):
+        raise ValueError(f"get_transport: a rank below {len(ranks)} is wanted, got {rank}")
+    return _native.transport_to(ranks[rank])
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
