@@ -134,9 +134,9 @@ def init_process_group(
     Without arguments the environment says who they are: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as
     `thalweg run` and torchrun set them, or what mpirun and Slurm set; with none of these the job is this process.
     `init_method` may be "env://" or "tcp://host:port", the latter with `rank` and `world_size`. `backend` is
-    accepted for programs that name one; `get_backend` says "thalweg", and `get_transport` how bytes get to a rank. `timeout`,
-    seconds or a timedelta, is that of every call of the group, and of what global tensors send, 30 minutes unless
-    given.
+    accepted for programs that name one; `get_backend` says "thalweg", and `get_transport` how bytes get to a rank.
+    `timeout`, seconds or a timedelta, is that of every call of the group, and of what global tensors send, 30 minutes
+    unless given.
 
     Raises RuntimeError when it has been called before, ValueError on arguments that do not fit, CommError when
     some processes do not come within five minutes, or within `timeout` where that is less.
