@@ -1,5 +1,5 @@
-// Tiles of kQueries rows by kKeys columns: scores by BLAS, softmax in place with a running maximum, and the
-// product with the values by BLAS again; nothing beyond a tile of weights is kept. With is_causal, tiles
+// Tiles of kQueries rows by kKeys columns: scores, softmax in place with a running maximum, and the product
+// with the values (head_products_cpu.h); nothing beyond a tile of weights is kept. With is_causal, tiles
 // above the diagonal are never touched. Forward, (batch, head, row tile) are shared among threads; backward,
 // (batch, group), since a key's gradient sums over rows. Floor: 2 (backward 5) matrix products of B·H·L·S·E
 // over the machine's peak, half with is_causal.
@@ -9,10 +9,9 @@
 #include <cmath>
 #include <limits>
 
-#include "device/cpu/contiguous.h"
-#include "device/cpu/gemm.h"
 #include "device/cpu/math.h"
 #include "device/cpu/parallel.h"
+#include "ops/attention/head_products_cpu.h"
 
 namespace tw::ops {
 
@@ -77,37 +76,6 @@ TW_CLONES void row_scale(T* x, int64_t n, T factor) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
-// A [B, L, H, E] operand with E dense; copied (and widened) where it is not of T or not so.
-template <class T>
-class Heads {
- public:
-  explicit Heads(const Operand& o)
-      : length(o.size(1)), size(o.size(3)), data_(o.as<T>()), strides_(*o.strides) {
-    bool dense =
-        o.dtype == dtype_of<T> && (o.stride(3) == 1 || size == 1) && (o.stride(1) >= size || length == 1);
-    if (dense) return;
-    copy_ = Scratch(static_cast<size_t>(o.count()) * sizeof(T));
-    strides_ = contiguous_strides(*o.sizes);
-    copy_cast({copy_.get(), o.sizes, &strides_, dtype_of<T>}, o);
-    data_ = copy_.as<T>();
-  }
-  Heads(T* data, const Dims& sizes)
-      : length(sizes[1]), size(sizes[3]), data_(data), strides_(contiguous_strides(sizes)) {}
-
-  int64_t length, size;
-  T* row(int64_t batch, int64_t head, int64_t row) const {
-    return data_ + batch * strides_[0] + row * strides_[1] + head * strides_[2];
-  }
-  int64_t step() const { return strides_[1]; }
-  Matrix<T> rows(int64_t b, int64_t h, int64_t from) const { return {row(b, h, from), step(), 1}; }
-  Matrix<T> columns(int64_t b, int64_t h, int64_t from) const { return {row(b, h, from), 1, step()}; }
-
- private:
-  Scratch copy_;
-  T* data_;
-  Dims strides_;
-};
-
 // The mask's strides over [B, H, L, S]; 0 where it broadcasts.
 struct Mask {
   const Operand* operand = nullptr;
@@ -166,8 +134,10 @@ struct Problem {
 
 // One tile of rows of one head.
 template <class T>
-void forward_tile(const Problem<T>& p, int64_t b, int64_t h, int64_t first, Heads<T>& out, T* lse, T* tile) {
+void forward_tile(const Problem<T>& p, HeadProducts<T>& products, int64_t b, int64_t h, int64_t first,
+                  Heads<T>& out, T* lse, T* tile) {
   int64_t rows = std::min(kQueries, p.q.length - first), group = p.group_of(h), end = p.seen(first + rows);
+  products.begin_head(b, group);
   T maxima[kQueries], sums[kQueries];
   for (int64_t i = 0; i < rows; i++) {
     maxima[i] = -std::numeric_limits<T>::infinity();
@@ -176,8 +146,8 @@ void forward_tile(const Problem<T>& p, int64_t b, int64_t h, int64_t first, Head
   }
   for (int64_t column = 0; column < end; column += kKeys) {
     int64_t columns = std::min(kKeys, end - column);
-    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0),
-            tile, columns);
+    WeightTile at{b, h, group, first, rows, column, columns};
+    products.with_keys(at, p.q, p.scale, tile);
     for (int64_t i = 0; i < rows; i++) {
       T* x = tile + i * columns;
       int64_t n = p.seen_in_tile(first + i, column, columns);
@@ -191,8 +161,7 @@ void forward_tile(const Problem<T>& p, int64_t b, int64_t h, int64_t first, Head
       sums[i] = sums[i] * shrink + sum;
       maxima[i] = largest;
     }
-    gemm<T>(rows, p.v.size, columns, T(1), {tile, columns, 1}, p.v.rows(b, group, column), T(1),
-            out.row(b, h, first), out.step());
+    products.weigh(at, tile, p.v, out);
   }
   for (int64_t i = 0; i < rows; i++) {
     bool nothing = sums[i] == T(0);  // no column seen: zeros, and weights of 0 again in backward
@@ -220,10 +189,11 @@ void forward(KernelContext& k) {
   int64_t tiles = (query.length + kQueries - 1) / kQueries;
   parallel_for(0, p.batches * p.heads * tiles, 1, [&](int64_t from, int64_t to) {
     Scratch tile(static_cast<size_t>(kQueries * std::min(kKeys, key.length)) * sizeof(T));
+    HeadProducts<T> products(key, value, p.causal, query.length, false);
     for (int64_t i = from; i < to; i++) {
       int64_t head = i / tiles;
-      forward_tile<T>(p, head / p.heads, head % p.heads, i % tiles * kQueries, out, lse + head * query.length,
-                      tile.as<T>());
+      forward_tile<T>(p, products, head / p.heads, head % p.heads, i % tiles * kQueries, out,
+                      lse + head * query.length, tile.as<T>());
     }
   });
   result.finish();
@@ -241,34 +211,32 @@ struct BackwardTiles {
 
 // Adds one tile of rows of one head to the gradients.
 template <class T>
-void backward_tile(const Problem<T>& p, const Heads<T>& grad, const Heads<T>& out, const T* lse, int64_t b,
-                   int64_t h, int64_t first, Gradients<T>& to, BackwardTiles<T> tiles) {
+void backward_tile(const Problem<T>& p, HeadProducts<T>& products, const Heads<T>& grad, const Heads<T>& out,
+                   const T* lse, int64_t b, int64_t h, int64_t first, Gradients<T>& to,
+                   BackwardTiles<T> tiles) {
   int64_t rows = std::min(kQueries, p.q.length - first), group = p.group_of(h), end = p.seen(first + rows);
+  products.begin_head(b, group);
   T deltas[kQueries];
   for (int64_t i = 0; i < rows; i++)
     deltas[i] = row_dot(grad.row(b, h, first + i), out.row(b, h, first + i), out.size);
   for (int64_t column = 0; column < end; column += kKeys) {
     int64_t columns = std::min(kKeys, end - column);
     T *x = tiles.weights, *t = tiles.products;
-    gemm<T>(rows, columns, p.q.size, p.scale, p.q.rows(b, h, first), p.k.columns(b, group, column), T(0), x,
-            columns);
+    WeightTile at{b, h, group, first, rows, column, columns};
+    products.with_keys(at, p.q, p.scale, x);
     for (int64_t i = 0; i < rows; i++) {
       int64_t n = p.seen_in_tile(first + i, column, columns);
       p.mask.apply(x + i * columns, b, h, first + i, column, n);
       row_exp(x + i * columns, n, lse[first + i]);
       std::fill(x + i * columns + n, x + (i + 1) * columns, T(0));
     }
-    gemm<T>(columns, p.v.size, rows, T(1), {x, 1, columns}, grad.rows(b, h, first), T(1),
-            to.v.row(b, group, column), to.v.step());
-    gemm<T>(rows, columns, p.v.size, T(1), grad.rows(b, h, first), p.v.columns(b, group, column), T(0), t,
-            columns);
+    products.weigh_turned(at, x, grad, to.v);
+    products.with_values(at, grad, t);
     for (int64_t i = 0; i < rows; i++)
       row_score_grad(x + i * columns, t + i * columns, p.seen_in_tile(first + i, column, columns), deltas[i],
                      p.scale);
-    gemm<T>(rows, p.q.size, columns, T(1), {x, columns, 1}, p.k.rows(b, group, column), T(1),
-            to.q.row(b, h, first), to.q.step());
-    gemm<T>(columns, p.q.size, rows, T(1), {x, 1, columns}, p.q.rows(b, h, first), T(1),
-            to.k.row(b, group, column), to.k.step());
+    products.weigh(at, x, p.k, to.q);
+    products.weigh_turned(at, x, p.q, to.k);
   }
 }
 
@@ -294,13 +262,14 @@ void backward(KernelContext& k) {
   for (int i = 0; i < 3; i++) std::fill_n(results[i].data(), k.out(i).count(), T(0));
   parallel_for(0, p.batches * p.groups, 1, [&](int64_t from, int64_t last) {
     auto tile_bytes = static_cast<size_t>(kQueries * std::min(kKeys, key.length)) * sizeof(T);
-    Scratch weights(tile_bytes), products(tile_bytes);
+    Scratch weights(tile_bytes), gradients(tile_bytes);
+    HeadProducts<T> products(key, value, p.causal, query.length, true);
     for (int64_t i = from; i < last; i++) {
       int64_t batch = i / p.groups, share = p.heads / p.groups, head = i % p.groups * share;
       for (int64_t h = head; h < head + share; h++)
         for (int64_t first = 0; first < query.length; first += kQueries)
-          backward_tile<T>(p, grad, out, lse.data() + (batch * p.heads + h) * query.length, batch, h, first,
-                           to, {weights.as<T>(), products.as<T>()});
+          backward_tile<T>(p, products, grad, out, lse.data() + (batch * p.heads + h) * query.length, batch,
+                           h, first, to, {weights.as<T>(), gradients.as<T>()});
     }
   });
   for (auto& result : results) result.finish();
