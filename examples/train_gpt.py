@@ -7,6 +7,7 @@
     python examples/train_gpt.py --devices 4        # on four devices of this process: the same losses
     python examples/train_gpt.py --graph --mesh 2x2 --plan dp,tp    # a role for each axis (see parallel.py)
     thalweg run --nproc 4 examples/train_gpt.py --mesh 2x2 --plan dp,tp    # in four processes
+    python examples/train_gpt.py --device cuda --devices 4 --graph         # on four GPUs
 
 Writes `checkpoint` (model, optimizer, random state, losses; it loads on any mesh) and `loss.png` into the folder --out.
 The last tenth of the text is held out; its loss is printed beside the entropy of the text's bigrams.
@@ -36,6 +37,7 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, default=Path("out/gpt"), help="folder of the results (%(default)s)")
     add("--resume", action="store_true", help="go on from the checkpoint; the other settings are its own")
     add("--graph", action="store_true", help="run the training step as a static program (tw.jit)")
+    add("--device", default="cpu", choices=("cpu", "cuda"), help="where to train (%(default)s)")
     add("--devices", type=int, help="devices to cut this process into; the mesh is one axis of them")
     add("--mesh", help="the array of devices, such as 2x2")
     add("--plan", default="dp", help="dp or tp for each axis of the mesh (%(default)s)")
@@ -71,11 +73,13 @@ class Trainer:
         self.path = options.out / "checkpoint"
         head = self._read_head() if options.resume else {}
         mesh = options.mesh or options.devices and str(options.devices)
-        self.mesh = Mesh(mesh, options.plan) if mesh else None
+        self.mesh = Mesh(mesh, options.plan, options.device) if mesh else None
+        # Of local tensors: what a mesh is given comes from the CPU.
+        self.device = "cpu" if self.mesh else options.device
         self.vocabulary = Vocabulary(head["vocabulary"]) if head else Vocabulary.of(text)
         tokens = self.vocabulary.encode(text)
         self.bigram_entropy = bigram_entropy(tokens)
-        tokens = tw.from_numpy(tokens.astype(np.int16))
+        tokens = tw.from_numpy(tokens.astype(np.int16)).to(self.device)
         self.train_tokens, self.held_out = tokens[: -len(tokens) // 10], tokens[-len(tokens) // 10 :]
         if len(self.held_out) <= options.context:
             raise ValueError(f"--data: {10 * options.context + 10} characters or more are wanted, got {len(tokens)}")
@@ -85,6 +89,8 @@ class Trainer:
         self.model = GPT(len(self.vocabulary), o.context, o.width, o.layers, o.heads, o.dropout)
         if self.mesh:
             self.mesh.place(self.model)
+        else:
+            self.model.to(self.device)
         self.parameters = list(self.model.parameters())
         matrices, vectors = ([p for p in self.parameters if (p.ndim > 1) == wanted] for wanted in (True, False))
         groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
@@ -112,7 +118,7 @@ class Trainer:
 
     def loss(self, tokens: tw.Tensor, starts: tw.Tensor) -> tw.Tensor:
         """The mean cross-entropy of the sequences that begin at `starts`, an int64 tensor of (B,)."""
-        windows = tokens[starts[:, None] + tw.arange(self.options.context + 1)].long()
+        windows = tokens[starts[:, None] + tw.arange(self.options.context + 1, device=self.device)].long()
         if self.mesh:
             windows = self.mesh.batch(windows)
         logits = self.model(windows[:, :-1])
@@ -120,7 +126,8 @@ class Trainer:
 
     def _learn(self) -> tw.Tensor:
         """Takes a step on one batch and returns its loss."""
-        starts = tw.randint(len(self.train_tokens) - self.options.context, (self.options.batch,))
+        highest = len(self.train_tokens) - self.options.context
+        starts = tw.randint(highest, (self.options.batch,), device=self.device)
         loss = self.loss(self.train_tokens, starts)
         self.optimizer.zero_grad()
         loss.backward()
@@ -140,7 +147,7 @@ class Trainer:
         """The loss on sequences spread evenly over the text held out, always the same ones."""
         self.model.eval()
         count = self.options.eval_batches * self.options.batch
-        starts = tw.arange(count) * (len(self.held_out) - self.options.context) // count
+        starts = tw.arange(count, device=self.device) * (len(self.held_out) - self.options.context) // count
         losses = [self.loss(self.held_out, part).item() for part in starts.split(self.options.batch)]
         self.model.train()
         self.validations.append((self.step, sum(losses) / len(losses)))
@@ -149,7 +156,7 @@ class Trainer:
     def sample(self, count: int, prompt: str = "\nclass ") -> str:
         """The prompt and `count` characters that the model goes on with."""
         self.model.eval()
-        tokens = tw.from_numpy(self.vocabulary.encode(prompt))[None]
+        tokens = tw.from_numpy(self.vocabulary.encode(prompt))[None].to(self.device)
         if self.mesh:
             tokens = self.mesh.everywhere(tokens)
         return self.vocabulary.decode(self.model.generate(tokens, count)[0].tolist())

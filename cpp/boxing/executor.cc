@@ -1,5 +1,6 @@
 #include "boxing/executor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -86,7 +87,20 @@ class Running final : public comm::Request {
     }
   }
 
+  void post_all() override {
+    std::lock_guard lock(mutex_);
+    while (posts_later()) {
+      for (; arrived_ < posted_.size(); arrived_++) posted_[arrived_]->wait(comm::kGroupTimeout);
+      next();
+    }
+  }
+
  private:
+  bool posts_later() const {
+    for (size_t i = phase_ + 1; i < program_->phases.size(); i++)
+      if (program_->phases[i].exchanges || !program_->phases[i].calls.empty()) return true;
+    return false;
+  }
   void next() {
     phase_++;
     start();
@@ -98,15 +112,56 @@ class Running final : public comm::Request {
       posted_.clear();
       arrived_ = 0;
       for (const LocalOp& op : phase.ops) run_op(*program_, op, slots_.data());
-      for (const PostedMessage& message : phase.messages) post_message(message);
+      if (on_cpu(*program_))
+        for (const PostedMessage& message : phase.messages) post_message(message);
+      else if (phase.exchanges)
+        post_exchange(phase);
       for (const PostedCall& call : phase.calls) post_call(call);
       if (!posted_.empty()) return;
     }
     buffers_ = nullptr;
   }
+  char* data_of(const PostedMessage& m) const {
+    return static_cast<char*>(slots_[m.slot]) + m.offset * size_of(program_->dtype);
+  }
+  // At most one message goes from a rank to another in a phase.
+  void post_exchange(const ProgramPhase& phase) {
+    comm::Group& group = *program_->group;
+    const auto size = static_cast<size_t>(group.size());
+    struct Ends {
+      std::vector<int64_t> send_counts, receive_counts;
+      std::vector<const void*> from;
+      std::vector<void*> to;
+    };
+    std::vector<Ends> ends(group.members().size());
+    for (Ends& own : ends) {
+      own.send_counts.resize(size);
+      own.receive_counts.resize(size);
+      own.from.resize(size);
+      own.to.resize(size);
+    }
+    for (const PostedMessage& m : phase.messages) {
+      Ends& own = ends[std::ranges::find(group.members(), m.sends ? m.from : m.to) - group.members().begin()];
+      (m.sends ? own.send_counts[m.to] : own.receive_counts[m.from]) = m.count;
+      if (m.sends)
+        own.from[m.to] = data_of(m);
+      else
+        own.to[m.from] = data_of(m);
+    }
+    std::vector<comm::Part> parts;
+    for (const Ends& own : ends)
+      parts.push_back({nullptr, nullptr, own.send_counts, own.receive_counts, own.from, own.to});
+    comm::Call call;
+    call.kind = comm::CallKind::kAllToAll;
+    call.dtype = program_->dtype;
+    call.parts = parts;
+    call.shape = program_->plan->sizes;
+    call.origin = origin_;
+    call.keep = {buffers_};
+    posted_.push_back(group.post(call));
+  }
   void post_message(const PostedMessage& m) {
-    char* data = static_cast<char*>(slots_[m.slot]) + m.offset * size_of(program_->dtype);
-    comm::Message message{m.from,  m.to,      data, m.count, program_->dtype, tag_ + (phase_ > 0),
+    comm::Message message{m.from,  m.to,      data_of(m), m.count, program_->dtype, tag_ + (phase_ > 0),
                           origin_, {buffers_}};
     posted_.push_back(m.sends ? program_->group->send(message) : program_->group->receive(message));
   }

@@ -53,6 +53,9 @@ struct ProgramPhase {
   std::vector<LocalOp> ops;
   std::vector<PostedMessage> messages;
   std::vector<PostedCall> calls;
+  // Some process has messages in it. Accelerators exchange those of all in one call of the group, to which
+  // every process comes.
+  bool exchanges = false;
 };
 
 class Program final : public RefCounted {

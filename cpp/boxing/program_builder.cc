@@ -198,12 +198,14 @@ void ProgramBuilder::add_message(Wire& wire, const std::pair<int64_t, int64_t>& 
 // In each phase: what arrived is put in place, then comes what was there, then what is sent is packed.
 void ProgramBuilder::finish_wires() {
   // Of all processes, not of this one: whoever has nothing to send counts the boxing too (see next_tag).
-  bool any = std::ranges::any_of(plan_->pieces, [&](const sbp::Piece& piece) {
+  bool exchanges[2] = {false, false};
+  for (const sbp::Piece& piece : plan_->pieces) {
+    if (piece.sources.empty()) continue;
     auto far = [&](int64_t rank) { return process_of(rank) != process_of(piece.at); };
-    return !piece.sources.empty() &&
-           (std::ranges::any_of(piece.sources, far) || std::ranges::any_of(piece.targets, far));
-  });
-  if (!any) {  // all is local: one phase
+    exchanges[0] |= std::ranges::any_of(piece.sources, far);
+    exchanges[piece.sources.size() > 1] |= std::ranges::any_of(piece.targets, far);
+  }
+  if (!exchanges[0] && !exchanges[1]) {  // all is local: one phase
     for (size_t i = 1; i < program_->phases.size(); i++)
       for (LocalOp& op : program_->phases[i].ops) phase(0).ops.push_back(std::move(op));
     program_->phases.resize(1);
@@ -213,6 +215,7 @@ void ProgramBuilder::finish_wires() {
       comm::Group::of(std::vector<int>(plan_->ranks.begin(), plan_->ranks.end()), caller_, program_->type);
   phase(2);
   for (size_t i : {0, 1}) {
+    phase(i).exchanges = exchanges[i];
     std::vector<LocalOp> unpacked;
     for (auto& [ends, wire] : receives_[i]) {
       add_message(wire, ends, false, i);

@@ -39,6 +39,10 @@ struct Part {
   void* output = nullptr;
   // Elements for and from each member, of kAllToAll alone.
   std::span<const int64_t> send_counts = {}, receive_counts = {};
+  // Of kAllToAll on accelerators, in place of input and output: where the elements for and from each member
+  // lie.
+  std::span<const void* const> send_from = {};
+  std::span<void* const> receive_to = {};
 };
 
 // Whether a call between machines goes in two levels (transfer_levels.h): kAuto unless it is small.

@@ -19,6 +19,9 @@ class Request : public RefCounted {
   // Blocks until then. When `timeout_ms` run out, throws kComm, which names the call, the group and who is
   // late.
   virtual void wait(int64_t timeout_ms = kGroupTimeout) = 0;
+  // Of what posts in several rounds, one when another is complete: has posted the last when this returns;
+  // waits for those before. So that what is posted next comes after all of them, in every process.
+  virtual void post_all() {}
 };
 
 // Called now and then by waits that last, on the waiting thread; what it throws ends the wait, not the

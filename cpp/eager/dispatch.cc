@@ -256,7 +256,8 @@ void dispatch_here(const ir::OpDef& def, std::span<const ir::Value> given, std::
   sbp::LayoutRef traced;  // how the results of a recorded op on global tensors lie
   if (globals_exist()) [[unlikely]]
     if (is_global_call(inputs)) {
-      if (!modes().tracer || expands(def)) return dispatch_global(def, inputs, starts, attrs, outputs);
+      if (!modes().tracer || expands(def, inputs, starts))
+        return dispatch_global(def, inputs, starts, attrs, outputs);
       traced = layout_in_trace(def, inputs, starts);
       if (def.mutated_params) return trace_mutation(def, inputs, starts, attrs);
     }

@@ -193,12 +193,16 @@ sbp::PlacementRef placement_of(const ir::OpDef& def, std::span<const ir::Value> 
   return placement;
 }
 
-bool expands(const ir::OpDef& def) { return def.expand && !(has_kernel(def) && def.sbp_rule); }
+bool expands(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts) {
+  if (!def.expand || !def.sbp_rule) return static_cast<bool>(def.expand);
+  if (!modes().tracer) return !has_kernel(def);
+  return !kernel_of(def, device_type_of(*placement_of(def, inputs, starts)));
+}
 
 void dispatch_global(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,
                      void* attrs, ir::Values* outputs) {
   const sbp::PlacementRef placement = placement_of(def, inputs, starts);
-  if (expands(def)) {
+  if (expands(def, inputs, starts)) {
     CreationGuard creation(broadcast_on(placement).get());
     *outputs = def.expand(ir::Values(inputs.begin(), inputs.end()), attrs);
     return;
@@ -239,7 +243,7 @@ void check_global_target(const ir::OpDef& def, std::span<const ir::Value> inputs
 
 std::shared_ptr<const GlobalPlan> inplace_plan(const ir::OpDef& def, std::span<const ir::Value> inputs,
                                                std::span<const int> starts, const void* attrs) {
-  return expands(def) ? nullptr : plan_inplace(def, inputs, starts, attrs);
+  return expands(def, inputs, starts) ? nullptr : plan_inplace(def, inputs, starts, attrs);
 }
 
 void launch_inplace(const ir::OpDef& def, const GlobalPlan& plan, std::span<const ir::Value> inputs,

@@ -12,8 +12,9 @@ bool is_global_call(std::span<const ir::Value> inputs);
 // numbers.
 sbp::PlacementRef placement_of(const ir::OpDef& def, std::span<const ir::Value> inputs,
                                std::span<const int> starts);
-// A composite, or an op that says how to cut only what it is made of.
-bool expands(const ir::OpDef& def);
+// A composite, or an op that says how to cut only what it is made of, or, in a trace, one that has no kernel
+// where such a call runs.
+bool expands(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts);
 
 // As dispatch(), after autocast and promotion.
 void dispatch_global(const ir::OpDef& def, std::span<const ir::Value> inputs, std::span<const int> starts,

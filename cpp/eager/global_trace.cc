@@ -48,19 +48,11 @@ void take_inputs(const ir::OpDef& def, int64_t number, std::span<const ir::Value
   tuple->starts.push_back(static_cast<int>(tuple->inputs.size()));
 }
 
-// Programs of global tensors run on CPUs so far.
-void check_on_cpus(const sbp::Placement& placement) {
-  TW_CHECK(device_type_of(placement) == device::DeviceType::kCpu, kNotImplemented,
-           "a traced function: programs of global tensors run on CPUs so far, and one of these lies on ",
-           placement);
-}
-
 }  // namespace
 
 sbp::LayoutRef layout_in_trace(const ir::OpDef& def, std::span<const ir::Value> inputs,
                                std::span<const int> starts) {
   const sbp::PlacementRef placement = placement_of(def, inputs, starts);
-  check_on_cpus(*placement);
   if (inputs.empty() && !modes().creation->is_broadcast()) return sbp::LayoutRef(modes().creation);
   return broadcast_on(placement);
 }
@@ -95,7 +87,6 @@ void trace_mutation(const ir::OpDef& def, std::span<const ir::Value> inputs, std
 }
 
 Tensor box_in_trace(Tracer& tracer, const Tensor& tensor, const sbp::LayoutRef& to) {
-  check_on_cpus(*to->placement);
   check_layout(*to, tensor->sizes, "to_global");
   if (!globals_exist()) g_globals_exist = true;
   static const ir::OpDef& boxing = ir::registry().get("boxing");
@@ -130,7 +121,6 @@ std::vector<Tensor> take_parts_in_trace(Tracer& tracer, const Tensor& tensor) {
 
 Tensor join_parts_in_trace(Tracer& tracer, const std::vector<Tensor>& parts, const Dims& sizes,
                            const sbp::LayoutRef& to) {
-  check_on_cpus(*to->placement);
   check_layout(*to, sizes, "to_global");
   if (!globals_exist()) g_globals_exist = true;
   static const ir::OpDef& join_parts = ir::registry().get("join_parts");

@@ -62,7 +62,7 @@ void dispatch_inplace_here(const ir::OpDef& def, std::span<const ir::Value> give
   }
   std::shared_ptr<const GlobalPlan> plan;
   if (global && direct && modes().tracer) {
-    direct = !expands(def);
+    direct = !expands(def, {inputs.data(), inputs.size()}, starts);
   } else if (global && direct) {
     plan = inplace_plan(def, {inputs.data(), inputs.size()}, starts, attrs);
     direct = plan != nullptr;

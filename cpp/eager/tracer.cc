@@ -5,8 +5,11 @@
 
 #include "base/memory_order.h"
 #include "base/philox.h"
+#include "comm/world.h"
 #include "device/accelerator.h"
+#include "eager/global.h"
 #include "eager/modes.h"
+#include "ir/layouts.h"
 
 namespace tw::eager {
 
@@ -34,6 +37,12 @@ bool floats(device::Device device, std::span<const ir::Value> inputs, const Made
            const Storage& storage = *tensor_of(input).storage;
            return storage.foreign() || made.contains(&storage);
          });
+}
+
+// An op on global tensors, or one that makes a global one of local ones or takes it apart.
+bool is_on_placements(const ir::OpDef& def, std::span<const ir::Value> inputs) {
+  return ir::is_boxing(def) || ir::is_join_parts(def) ||
+         std::ranges::any_of(inputs, [](const ir::Value& input) { return input && tensor_of(input).global; });
 }
 
 // A 0-dim value for tensors on any placements: brought to each once.
@@ -97,6 +106,7 @@ Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
 }
 
 void Tracer::make_global(TensorImpl& tensor, const sbp::LayoutRef& layout, bool decided) {
+  settle(*layout->placement);
   tensor.global = std::make_unique<GlobalPart>(GlobalPart{layout, {}, false, decided, {}});
   tensor.global->traced.enter(globals_, &tensor);
   if (decided) ir::graph_value(value_of(tensor)).layout = layout;
@@ -131,13 +141,28 @@ std::string Tracer::here() {
 
 // All devices of the CPU are one here.
 void Tracer::settle(device::Device device, const char* what) {
-  bool same = device_ && (*device_ == device || (on_cpu(*device_) && on_cpu(device)));
+  bool same = device_ &&
+              (*device_ == device || (on_cpu(*device_) && on_cpu(device)) || (several_ && !on_cpu(device)));
   if (same) return;
   TW_CHECK(!device_, kValue, what, here(), ": it is on ", device, ", and ", settled_by_, " on ", *device_,
-           "; a traced function computes on one device: move tensors there with .to()");
+           several_
+               ? "; a traced function of global tensors computes where they lie: bring others there with "
+                 ".to() or to_global()"
+               : "; a traced function computes on one device: move tensors there with .to()");
   device_ = device;
   settled_by_ = what + here();
   graph_->device = on_cpu(device) ? "cpu" : device::name_of(device);
+}
+
+void Tracer::settle(const sbp::Placement& placement) {
+  const device::DeviceType type = device_type_of(placement);
+  if (on_cpu({type, 0})) return settle(device::Device{}, "a global tensor");
+  const comm::World& world = comm::world();
+  const device::Device first = world.device_of(world.first_rank(), type);
+  // A local tensor may have been first, on any GPU.
+  if (device_ && !on_cpu(*device_) && !several_) device_.reset();
+  several_ = true;
+  settle(first, "a global tensor");
 }
 
 Tensor Tracer::moved(TensorImpl& tensor, device::Device device) {
@@ -216,7 +241,10 @@ TensorImpl& owner_of(TensorImpl& tensor) {
 // where the tensor is a window on larger memory.
 SymbolicMemory& Tracer::capture(TensorImpl& given) {
   TensorImpl& tensor = owner_of(given);
-  if (!on_cpu(tensor.device())) settle(tensor.device(), "a tensor of the outside");
+  if (tensor.global)
+    settle(*layout_of(tensor)->placement);
+  else if (!on_cpu(tensor.device()))
+    settle(tensor.device(), "a tensor of the outside");
   bool constant = host_filled_.count(tensor.storage.get());
   auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
@@ -301,7 +329,9 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
            ": the size of its result depends on data, which a traced function cannot know");
   find_line();
-  if (!floats(modes().device, inputs, host_filled_)) {
+  if (is_on_placements(def, inputs)) {
+    // Its results, which become global, say where.
+  } else if (!floats(modes().device, inputs, host_filled_)) {
     settle(modes().device, def.name());
   } else if (device::find_accelerator()) {
     for (const Tensor& output : outputs)

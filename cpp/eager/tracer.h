@@ -211,6 +211,8 @@ class Tracer {
   // `what`, an op or a tensor, decides that the program computes on `device`. Throws kValue where another one
   // has decided otherwise.
   void settle(device::Device device, const char* what);
+  // The same of a global tensor: on the devices of this process that its placement may have.
+  void settle(const sbp::Placement& placement);
   struct Region {
     uint64_t id, start, differentiates;
     std::unique_ptr<ir::Graph> graph;
@@ -259,6 +261,7 @@ class Tracer {
 
   std::unique_ptr<ir::Graph> graph_;
   std::optional<device::Device> device_;
+  bool several_ = false;    // it is the first of those of this process, on which parts lie
   std::string settled_by_;  // which op or tensor, and where
   ir::Graph* at_;
   std::vector<Region> scopes_;  // that have begun and not ended, the outermost first

@@ -104,6 +104,9 @@ class Graph {
   std::vector<Value> outputs;
   std::vector<Assignment> assignments;  // in the order in which they are committed; one a variable
   int64_t draws = 0;                    // random draws that a run takes from the generator
+  // Of what one process does on accelerators, and of its regions (passes/partition): the ranks whose parts it
+  // computes, ascending, and of which of them each output is a part; -1: of none.
+  std::vector<int64_t> ranks, output_ranks;
   StringTable strings;
   Place place;  // of the nodes that append() makes
 

@@ -12,7 +12,7 @@ constexpr int64_t kMostElementBytes = 16;  // complex128
 
 // The memory that a body wants from its launch.
 struct Wants {
-  int64_t arena = 0;
+  std::vector<int64_t> arenas;                      // of each device
   std::vector<int64_t> inputs, variables, outputs;  // bytes
 };
 
@@ -24,8 +24,10 @@ Wants wants_of(const Plan& body) {
   for (const Segment& segment : body.segments) {
     TW_CHECK(segment.kind != SegmentKind::kConstant, kValue, "the plan of a region has a constant");
     if (segment.kind == SegmentKind::kArena) {
-      TW_CHECK(segment.index == 0, kValue, "the plan of a region has more than one arena");
-      wants.arena = segment.size_bytes;
+      TW_CHECK(segment.index == segment.device, kValue, "arena ", segment.index,
+               " of the plan of a region is on device ", segment.device);
+      wants.arenas.resize(body.devices.size());
+      wants.arenas[segment.index] = segment.size_bytes;
       continue;
     }
     auto& list = segment.kind == SegmentKind::kInput      ? wants.inputs
@@ -52,11 +54,13 @@ class LaunchCheck {
              "control flow has no numbers of its own and writes no inputs");
     TW_CHECK(!launch_.inputs.empty() && !launch_.outputs.empty(), kValue,
              "control flow has a predicate and an arena");
-    int64_t arena = 0;
+    std::vector<int64_t> arenas(region_.bodies[0].devices.size());
     for (const Plan& body : region_.bodies) {
       TW_CHECK(body.numbers == plan_.numbers, kValue, "the plan of a region knows other numbers");
+      TW_CHECK(body.devices.size() == arenas.size(), kValue, "the plans of a region are for ", arenas.size(),
+               " and ", body.devices.size(), " devices");
       Wants wants = wants_of(body);
-      arena = std::max(arena, wants.arena);
+      for (size_t i = 0; i < wants.arenas.size(); i++) arenas[i] = std::max(arenas[i], wants.arenas[i]);
       bool draws = body.draws > 0;
       TW_CHECK(!draws || launch_.draw >= 0, kValue, "its region draws random numbers, and it has no draw");
       TW_CHECK(launch_.draw < 0 || launch_.draw + draws_of(plan_, launch_) <= plan_.draws, kValue,
@@ -64,15 +68,20 @@ class LaunchCheck {
                plan_.draws);
       loop ? check_loop(wants) : check_cond(wants);
     }
-    const Value& scratch = value(launch_.outputs.back(), "the arena");
-    TW_CHECK(scratch.dtype == DType::kUInt8 && span_bytes(scratch) == arena, kValue,
-             "its last output is the arena of its plans, ", arena, " bytes, got ", span_bytes(scratch));
-    TW_CHECK(arena == 0 || scratch.offset_bytes % kMostElementBytes == 0, kValue,
-             "the arena of its plans begins at byte ", scratch.offset_bytes, ", no multiple of ",
-             kMostElementBytes);
+    TW_CHECK(launch_.outputs.size() >= arenas.size(), kValue, "control flow has an arena for each of ",
+             arenas.size(), " devices, got ", launch_.outputs.size(), " outputs");
+    for (size_t i = 0; i < arenas.size(); i++)
+      check_arena(value(launch_.outputs[launch_.outputs.size() - arenas.size() + i], "the arena"), arenas[i]);
   }
 
  private:
+  static void check_arena(const Value& scratch, int64_t bytes) {
+    TW_CHECK(scratch.dtype == DType::kUInt8 && span_bytes(scratch) == bytes, kValue,
+             "its last output is the arena of its plans, ", bytes, " bytes, got ", span_bytes(scratch));
+    TW_CHECK(bytes == 0 || scratch.offset_bytes % kMostElementBytes == 0, kValue,
+             "the arena of its plans begins at byte ", scratch.offset_bytes, ", no multiple of ",
+             kMostElementBytes);
+  }
   const Value& value(int number, const char* what) const {
     TW_CHECK(number >= 0, kValue, what, " is absent");
     const Value& v = plan_.values[number];
@@ -100,7 +109,8 @@ class LaunchCheck {
     TW_CHECK(v.dtype == dtype && v.sizes.empty(), kValue, what, " is value ", number, ", no ", dtype,
              " scalar");
   }
-  void want_counts(size_t inputs, size_t outputs) const {
+  void want_counts(size_t inputs, size_t outputs) const {  // but for arenas
+    outputs += region_.bodies[0].devices.size();
     TW_CHECK(launch_.inputs.size() == inputs && launch_.outputs.size() == outputs, kValue, inputs,
              " inputs and ", outputs, " outputs are wanted, got ", launch_.inputs.size(), " and ",
              launch_.outputs.size());
@@ -108,7 +118,7 @@ class LaunchCheck {
 
   void check_cond(const Wants& wants) const {
     TW_CHECK(wants.variables.empty(), kValue, "the plan of a branch has variables");
-    want_counts(wants.inputs.size() + 1, wants.outputs.size() + 1);
+    want_counts(wants.inputs.size() + 1, wants.outputs.size());
     want_scalar(launch_.inputs[0], DType::kBool, "the predicate");
     for (size_t i = 0; i < wants.inputs.size(); i++)
       want(launch_.inputs[i + 1], wants.inputs[i], "an operand");
@@ -128,7 +138,7 @@ class LaunchCheck {
     TW_CHECK(pred || region_.length >= 0, kValue, "the loop has neither a predicate nor a length");
     size_t carried = wants.variables.size(), slices = region_.slices;
     TW_CHECK(wants.outputs.size() >= pred, kValue, "the plan of the loop does not say whether it goes on");
-    want_counts(2 + carried + wants.inputs.size(), carried + wants.outputs.size() - pred + 1);
+    want_counts(2 + carried + wants.inputs.size(), carried + wants.outputs.size() - pred);
     if (pred) want_scalar(launch_.inputs[0], DType::kBool, "the predicate");
     if (pred) TW_CHECK(wants.outputs[0] == 1, kValue, "whether the loop goes on is no bool");
     if (launch_.inputs[1] >= 0) want_scalar(launch_.inputs[1], DType::kInt64, "the number of trips");

@@ -23,7 +23,8 @@ bool crosses(const ir::Node& node) {
   sbp::BoxingPlanRef plan =
       sbp::plan_boxing(layout_of(a.source), layout_of(a.target), a.size, size_of(a.dtype));
   auto mine = [&](int64_t rank) { return std::ranges::find(a.ranks, rank) != a.ranks.end(); };
-  return plan->bytes > 0 && !std::ranges::all_of(plan->ranks, mine);
+  const bool on_devices = plan->from->placement->type != "cpu";
+  return plan->bytes > 0 && (on_devices || !std::ranges::all_of(plan->ranks, mine));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Boxings in which other processes take part: their requests are complete some time after they were posted.
+// Boxings in which other processes take part, or several accelerators: their requests are complete some time
+// after they were posted.
 #pragma once
 
 #include "planner/order.h"
 
 namespace tw::planner {
 
-// The boxing_part nodes in which something may be sent between processes.
+// The boxing_part nodes in which something may be sent between processes, or between accelerators.
 std::unordered_set<const ir::Node*> find_crossings(const ir::Graph& graph);
 
 // The nodes whose regions have such nodes in them.

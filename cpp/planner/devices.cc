@@ -1,6 +1,7 @@
 // Stages: (1) boxings and the names of leaves say what they know; (2) forwards, a node that boxes nothing
-// runs where its inputs lie, the first of them where they disagree (one of them belongs to all); (3)
-// backwards, what nothing is known of lies where it is read. What is left lies on the first device.
+// runs where its inputs lie, the first of them where they disagree (one of them belongs to all); (3) outputs
+// of which it is said, and backwards, what nothing is known of lies where it is read. What is left lies on
+// the first device.
 #include "planner/devices.h"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace {
 class Finder {
  public:
   explicit Finder(const ir::Graph& graph) : graph_(graph) {
-    note_all(graph);
+    result_.ranks = graph.ranks;
+    if (graph.ranks.empty()) note_all(graph);
     std::ranges::sort(result_.ranks);
   }
   // A region of a graph whose devices are known.
@@ -29,6 +31,8 @@ class Finder {
       for (const ir::Leaf& leaf : *leaves) set(*leaf.value, rank_of(leaf.name));
     if (result_.ranks.size() > 1) {
       for (const auto& node : graph_.nodes) forward(*node);
+      for (size_t i = 0; i < graph_.output_ranks.size(); i++)
+        if (graph_.output_ranks[i] >= 0) set(*graph_.outputs[i], device_of(graph_.output_ranks[i]));
       for (size_t i = graph_.nodes.size(); i-- > 0;) backward(*graph_.nodes[i]);
     }
     for (const auto& node : graph_.nodes)
@@ -97,10 +101,17 @@ class Finder {
   void forward_control(const ir::Node& node) {
     ir::Graph& region = *node.regions[0];
     region.number();
-    const Devices inside = Finder(region, result_.ranks).run();
+    Finder finder(region, result_.ranks);
+    const size_t deciding = node.inputs.size() - region.inputs.size();
+    for (size_t i = 0; i < region.inputs.size(); i++)
+      finder.set(*region.inputs[i].value, known(node.inputs[deciding + i]));
+    const Devices inside = finder.run();
     const size_t skipped = region.outputs.size() - node.outputs.size();  // whether a loop goes on
-    for (size_t i = 0; i < node.outputs.size(); i++)
-      set(*node.outputs[i], inside.of(*region.outputs[i + skipped]));
+    for (size_t i = 0; i < node.outputs.size(); i++) {
+      const size_t k = i + skipped;
+      const int64_t said = region.output_ranks.empty() ? -1 : region.output_ranks[k];
+      set(*node.outputs[i], said >= 0 ? device_of(said) : inside.of(*region.outputs[k]));
+    }
   }
 
   void backward(const ir::Node& node) {
@@ -126,7 +137,8 @@ class Finder {
 
 Devices find_devices(const ir::Graph& graph) { return Finder(graph).run(); }
 
-Devices one_device(ir::Graph& graph) {
+Devices devices_of_region(ir::Graph& graph) {
+  if (graph.ranks.size() > 1) return find_devices(graph);
   Devices one;
   one.of_value.assign(static_cast<size_t>(graph.number()), 0);
   return one;

@@ -2,7 +2,7 @@
 //
 // A process with several devices has one graph for all of them. Boxings say which rank each of their operands
 // belongs to, and leaves are named after it ("x@3"); what is made of a rank's values is that rank's. Values
-// that belong to all lie with the first rank that reads them.
+// that belong to all lie with the first rank that reads them; on accelerators there are none (separate.h).
 #pragma once
 
 #include <unordered_map>
@@ -13,15 +13,16 @@
 namespace tw::planner {
 
 struct Devices {
-  std::vector<int64_t>
-      ranks;  // of the devices, ascending; none in a graph without boxings, which has one device
+  // Of the devices, ascending: Graph::ranks, else those of the boxings; none where there are none, which is
+  // one device.
+  std::vector<int64_t> ranks;
   std::vector<int> of_value;  // by number: an index into `ranks`
   int of(const ir::ValueImpl& value) const { return of_value[static_cast<const ir::GraphValue&>(value).id]; }
 };
 
 // The graph's values must have their numbers.
 Devices find_devices(const ir::Graph& graph);
-// Of a region: it works in memory that its launch was given.
-Devices one_device(ir::Graph& graph);
+// Of a region. That of several devices of the CPU works in memory that its launch was given, as if on one.
+Devices devices_of_region(ir::Graph& graph);
 
 }  // namespace tw::planner

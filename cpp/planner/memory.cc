@@ -46,7 +46,7 @@ class Walk {
         input_strides_(input_strides),
         regions_(regions),
         values_(graph.number()),
-        devices_(regions.inside ? one_device(graph) : find_devices(graph)) {
+        devices_(regions.inside ? devices_of_region(graph) : find_devices(graph)) {
     layout_.steps.reserve(graph.nodes.size());
   }
 
@@ -234,11 +234,14 @@ class Walk {
       put(*node.outputs[i], step.outputs.back());
     }
     if (!node.regions.empty()) {
+      const int device = node.outputs.empty() ? 0 : devices_.of(*node.outputs[0]);
+      const std::vector<int64_t> one{0};
       auto needed = regions_.bytes.find(&node);
-      int64_t bytes = needed == regions_.bytes.end() ? 0 : needed->second;
-      int device = node.outputs.empty() ? 0 : devices_.of(*node.outputs[0]);
-      Place arena{add_buffer(bytes, device), layout_.roots++, DType::kUInt8, row_major({bytes})};
-      step.outputs.push_back(std::move(arena));
+      const std::vector<int64_t>& sizes = needed == regions_.bytes.end() ? one : needed->second;
+      for (size_t i = 0; i < sizes.size(); i++) {
+        int buffer = add_buffer(sizes[i], sizes.size() == 1 ? device : static_cast<int>(i));
+        step.outputs.push_back({buffer, layout_.roots++, DType::kUInt8, row_major({sizes[i]})});
+      }
     }
     add_step(std::move(step));
     if (crossing) take_off(node);

@@ -59,8 +59,9 @@ struct MemoryLayout {
 
 // What nodes with regions need.
 struct RegionNeeds {
-  // Memory of their own, their last output in the plan; none where it is not given.
-  std::unordered_map<const ir::Node*, int64_t> bytes;
+  // Memory of their own, of each device of their plans: their last outputs in the plan. None where it is not
+  // given.
+  std::unordered_map<const ir::Node*, std::vector<int64_t>> bytes;
   bool inside = false;  // the graph is a region itself, of which all outputs lie in row-major order
 };
 

@@ -39,6 +39,14 @@ std::string attributes_text(const ir::Node& node) {
   return out;
 }
 
+// A graph runs on the device of its process's first rank and, where it has several, on those that follow.
+std::string device_after(const std::string& first, int64_t distance) {
+  if (distance == 0) return first;
+  const size_t colon = first.find(':');
+  const int64_t number = colon == std::string::npos ? 0 : std::stoll(first.substr(colon + 1));
+  return cat(first.substr(0, colon), ':', number + distance);
+}
+
 // How many numbers its regions draw is known when they have run: one chain takes them all.
 bool has_open_draws(const ir::Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::has_open_draws(*node); });
@@ -60,7 +68,7 @@ class Writer {
     plan_.draws = graph_.draws;
     if (layout_.ranks.empty()) plan_.devices = {root_.device};
     for (int64_t rank : layout_.ranks)
-      plan_.devices.push_back(rank == first_rank_ ? "cpu" : cat("cpu:", rank - first_rank_));
+      plan_.devices.push_back(device_after(root_.device, rank - first_rank_));
     plan_.strings = root_.strings.all();
     plan_.numbers = root_.numbers;
     plan_.streams.emplace_back();
@@ -76,7 +84,10 @@ class Writer {
 
  private:
   void add_actors() {
-    bool apart = !has_open_draws(graph_) && gains_by_streams(layout_);
+    // A region is one chain, and one that draws numbers the chain of all. A GPU's launches come together: it
+    // records those of one chain.
+    const bool elsewhere = root_.device != "cpu" && &graph_ == &root_;
+    const bool apart = !has_open_draws(graph_) && (elsewhere || gains_by_streams(layout_));
     std::vector<ActorSteps> actors = cut_actors(layout_, apart);
     for (int device = 1; apart && device < static_cast<int>(plan_.devices.size()); device++)
       plan_.streams.push_back({plan::StreamKind::kCompute, device});
@@ -248,7 +259,7 @@ plan::Plan plan_graph(ir::Graph& graph, std::span<const Dims> input_strides, int
 plan::Plan plan_graph(ir::Graph& graph, const ir::Graph& root, std::span<const Dims> input_strides,
                       int64_t first_rank) {
   graph.number();
-  RegionPlans regions = plan_regions(graph, root);
+  RegionPlans regions = plan_regions(graph, root, first_rank);
   RegionNeeds needs;
   needs.inside = &graph != &root;
   for (const auto& [node, region] : regions) needs.bytes[node] = arena_bytes(region);

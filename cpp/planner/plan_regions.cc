@@ -38,10 +38,10 @@ class CarriedAsVariables {
   std::vector<ir::Value> outputs_;
 };
 
-plan::Region plan_region(ir::Node& node, const ir::Graph& root) {
+plan::Region plan_region(ir::Node& node, const ir::Graph& root, int64_t first_rank) {
   plan::Region region;
   if (ir::control_kind(*node.def) == ir::ControlKind::kCond) {
-    for (auto& branch : node.regions) region.bodies.push_back(plan_graph(*branch, root, {}));
+    for (auto& branch : node.regions) region.bodies.push_back(plan_graph(*branch, root, {}, first_rank));
     return region;
   }
   ir::LoopShape shape = ir::loop_shape(node);
@@ -52,28 +52,29 @@ plan::Region plan_region(ir::Node& node, const ir::Graph& root) {
   region.reverse = shape.reverse;
   region.parts = shape.parts;
   CarriedAsVariables carried(*node.regions[0], shape);
-  region.bodies.push_back(plan_graph(*node.regions[0], root, {}));
+  region.bodies.push_back(plan_graph(*node.regions[0], root, {}, first_rank));
   return region;
 }
 
 }  // namespace
 
-RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root) {
+RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root, int64_t first_rank) {
   RegionPlans plans;
   const auto meetings = find_meetings(graph);
   for (auto& node : graph.nodes) {
     if (node->regions.empty()) continue;
-    plan::Region& region = plans.emplace(node.get(), plan_region(*node, root)).first->second;
+    plan::Region& region = plans.emplace(node.get(), plan_region(*node, root, first_rank)).first->second;
     region.meets = meetings.contains(node.get());
   }
   return plans;
 }
 
-int64_t arena_bytes(const plan::Region& region) {
-  int64_t bytes = 0;
+std::vector<int64_t> arena_bytes(const plan::Region& region) {
+  std::vector<int64_t> bytes(region.bodies.at(0).devices.size());
   for (const plan::Plan& body : region.bodies)
     for (const plan::Segment& segment : body.segments)
-      if (segment.kind == plan::SegmentKind::kArena) bytes = std::max(bytes, segment.size_bytes);
+      if (segment.kind == plan::SegmentKind::kArena)
+        bytes[segment.index] = std::max(bytes[segment.index], segment.size_bytes);
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <vector>
 
 #include "ir/graph.h"
 #include "plan/plan.h"
@@ -11,8 +12,8 @@ namespace tw::planner {
 using RegionPlans = std::unordered_map<const ir::Node*, plan::Region>;
 
 // Plans the regions of all nodes of a graph, those inside them first.
-RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root);
-// What its plans need while one of them runs.
-int64_t arena_bytes(const plan::Region& region);
+RegionPlans plan_regions(ir::Graph& graph, const ir::Graph& root, int64_t first_rank = 0);
+// What its plans need on each of their devices while one of them runs.
+std::vector<int64_t> arena_bytes(const plan::Region& region);
 
 }  // namespace tw::planner

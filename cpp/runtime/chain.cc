@@ -1,6 +1,7 @@
 #include "runtime/chain.h"
 
 #include "base/error.h"
+#include "device/accelerator.h"
 #include "runtime/region.h"
 #include "runtime/replay.h"
 
@@ -39,6 +40,9 @@ Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std:
   for (const plan::Launch& launch : actor_.launches) operands += launch.inputs.size() + launch.outputs.size();
   operands_.reserve(operands);  // contexts keep pointers into it
   entries_.reserve(actor_.launches.size());
+  switches_ =
+      plan.devices.size() > 1 && device::parse_device(plan.devices[0]).type != device::DeviceType::kCpu;
+  device_ = actor_.launches.empty() ? plan.streams[actor_.stream].device : device_of(actor_.launches[0]);
   for (const plan::Launch& launch : actor_.launches) add_launch(launch, source);
   at_ = entries_.data();
 
@@ -55,10 +59,21 @@ Chain::Chain(const plan::Plan& plan, int actor, KernelSource& source, const std:
   }
 }
 
+// Where its results lie, or what it writes.
+int Chain::device_of(const plan::Launch& launch) const {
+  for (const auto* values : {&launch.outputs, &launch.inputs})
+    for (int value : *values) {
+      if (value < 0) continue;
+      const plan::Value& v = plan_.values[value];
+      const int segment = v.reg >= 0 ? plan_.registers[v.reg].segment : v.segment;
+      if (segment >= 0) return plan_.segments[segment].device;
+    }
+  return plan_.streams[actor_.stream].device;
+}
+
 void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
   if (launch.region >= 0) {
-    auto region = std::make_unique<RegionLaunch>(plan_.regions[launch.region], launch,
-                                                 plan::draws_of(plan_, launch), source, *this);
+    auto region = std::make_unique<RegionLaunch>(plan_, launch, source, *this);
     regions_.push_back({region.get(), launch.draw});
     kernels_.push_back(std::move(region));
   } else {
@@ -78,7 +93,10 @@ void Chain::add_launch(const plan::Launch& launch, KernelSource& source) {
   unsigned phases = launch.when == plan::When::kFirst  ? kFirst
                     : launch.when == plan::When::kLast ? kLast
                                                        : kFirst | kMiddle | kLast;
-  entries_.push_back({bound.kernel, phases, context});
+  const int device = device_of(launch);
+  if (device != device_) device_ = -1;
+  entries_.push_back(
+      {bound.kernel, phases, switches_ ? device::parse_device(plan_.devices[device]).index : -1, context});
   if (bound.random_key_offset >= 0 && launch.draw >= 0) {
     auto* key = reinterpret_cast<PhiloxKey*>(static_cast<char*>(bound.attributes) + bound.random_key_offset);
     keys_.push_back({key, launch.draw, &bound, static_cast<int>(entries_.size()) - 1});
@@ -193,11 +211,17 @@ void Chain::rethrow(const Error& error) const {
   throw Error(error.kind(), error.what() + where(plan_, actor_.launches[position()]));
 }
 
-void Chain::record_on(device::Recorders& recorders, device::Device device) {
+void Chain::record_on(RecordingSource& source) {
   if (actor_.rate != 1 || !moving_.empty()) return;
-  replay_ = std::make_unique<Replay>(recorders, device, entries_.size());
+  replay_ = std::make_unique<Replay>(source, entries_.size());
   for (size_t i = 0; i < entries_.size(); i++)
-    if (actor_.launches[i].region >= 0) replay_->leave_out(i);
+    if (!kernels_[i]->recordable) replay_->leave_out(i);
+}
+
+void Chain::make(Entry& entry) {
+  if (switches_) [[unlikely]]
+    device::accelerator().set_current_device(entry.device);
+  entry.kernel(entry.context);
 }
 
 void Chain::fire(int64_t firing) {
@@ -205,12 +229,12 @@ void Chain::fire(int64_t firing) {
   Entry* const end = entries_.data() + entries_.size();
   try {
     if (replay_) {
-      replay_->fire([&](size_t i) { entries_[i].kernel(entries_[i].context); });
+      replay_->fire([&](size_t i) { make(entries_[i]); });
       at_ = end;
       return;
     }
     for (at_ = entries_.data(); at_ != end; at_++)
-      if (at_->phases & mask) at_->kernel(at_->context);
+      if (at_->phases & mask) make(*at_);
   } catch (const Error& error) {
     if (replay_) at_ = entries_.data() + replay_->position();
     rethrow(error);
@@ -225,7 +249,7 @@ void Chain::fire_observed(int64_t firing, Observer& observer) {
     for (at_ = entries_.data(); at_ != end; at_++) {
       if (!(at_->phases & mask)) continue;
       int64_t begin_ns = now_ns();
-      at_->kernel(at_->context);
+      make(*at_);
       observer.launched(number_, firing, static_cast<int>(position()), begin_ns, now_ns());
     }
     observer.fired(number_, firing, fired_ns, now_ns());
@@ -247,6 +271,14 @@ Ref<comm::Request> Chain::post(int64_t firing) {
 bool Chain::complete(comm::Request& request) const {
   try {
     return request.test();
+  } catch (const Error& error) {
+    rethrow(error);
+  }
+}
+
+void Chain::follow(comm::Request& request) const {
+  try {
+    request.wait();
   } catch (const Error& error) {
     rethrow(error);
   }

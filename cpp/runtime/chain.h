@@ -14,6 +14,7 @@
 
 namespace tw::runtime {
 
+class RecordingSource;
 class RegionLaunch;
 class Replay;
 
@@ -30,9 +31,11 @@ class Chain {
   // Runs firing `firing` (counted over all steps). A tw::Error gets the module and the user's line of its
   // launch; any exception leaves position() at the launch.
   void fire(int64_t firing);
-  // Of a chain of rate 1 whose operands stay where they are in a step: fire() goes through a recording from
-  // now on.
-  void record_on(device::Recorders& recorders, device::Device device);
+  // The device of the plan that all its launches run on; -1: they run on several.
+  int device() const { return device_; }
+  // Of a chain of rate 1 on one device whose operands stay where they are in a step: fire() goes through a
+  // recording from now on. The source must outlive the chain.
+  void record_on(RecordingSource& source);
   const Replay* replay() const { return replay_.get(); }
   // The same, and reports every launch and the firing.
   void fire_observed(int64_t firing, Observer& observer);
@@ -40,6 +43,8 @@ class Chain {
   // is now; both throw as fire() does.
   Ref<comm::Request> post(int64_t firing);
   bool complete(comm::Request& request) const;
+  // On accelerators: what the streams of its devices are given from now on waits for it.
+  void follow(comm::Request& request) const;
   void give_up(const std::string& reason);
   // Other processes take part in what some of its launches do.
   bool meets() const;
@@ -61,6 +66,7 @@ class Chain {
   struct Entry {
     device::Kernel kernel;
     unsigned phases;  // bit mask of Phase
+    int device;       // the number of an accelerator among its kind, where there are several; else -1
     device::KernelContext context;
   };
   enum Phase : unsigned { kFirst = 1, kMiddle = 2, kLast = 4 };
@@ -101,6 +107,8 @@ class Chain {
   };
 
   void add_launch(const plan::Launch& launch, KernelSource& source);
+  int device_of(const plan::Launch& launch) const;
+  void make(Entry& entry);
   device::Operand operand(int value);
   void place(void** data, int value, int launch, const std::vector<char*>& arenas,
              std::vector<std::vector<Patch>>& by_segment);
@@ -112,6 +120,9 @@ class Chain {
   const plan::Plan& plan_;
   const int number_;
   const plan::Actor& actor_;
+  int device_ = -1;
+  bool switches_ =
+      false;  // the plan is for several accelerators: each launch needs its own as the current one
   std::vector<Entry> entries_;
   Entry* at_ = nullptr;
   std::vector<std::unique_ptr<LaunchKernel>> kernels_;

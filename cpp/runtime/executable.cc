@@ -7,6 +7,7 @@
 #include "runtime/chain.h"
 #include "runtime/engine.h"
 #include "runtime/replay.h"
+#include "runtime/sequence.h"
 
 namespace tw::runtime {
 
@@ -24,27 +25,49 @@ Options checked(const Options& options) {
   return options;
 }
 
+std::vector<device::Device> devices_of(const plan::Plan& plan) {
+  std::vector<device::Device> devices;
+  for (const std::string& name : plan.devices) devices.push_back(device::parse_device(name));
+  return devices;
+}
+
+// The thread's current device, which launches on several change.
+class SameDeviceAfter {
+ public:
+  explicit SameDeviceAfter(bool elsewhere)
+      : device_(elsewhere ? device::accelerator().current_device() : -1) {}
+  ~SameDeviceAfter() {
+    if (device_ >= 0) device::accelerator().set_current_device(device_);
+  }
+  SameDeviceAfter(const SameDeviceAfter&) = delete;
+  SameDeviceAfter& operator=(const SameDeviceAfter&) = delete;
+
+ private:
+  int device_;
+};
+
 }  // namespace
 
 Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
     : plan_(checked(std::move(plan))),
       options_(checked(options)),
-      device_(device::parse_device(plan_.devices[0])),
+      devices_(devices_of(plan_)),
       layout_(plan_),
       observer_(options.observer),
       finished_(options.steps_in_flight) {
-  if (elsewhere()) stream_ = Ref<device::Stream>(&device::accelerator().current_stream(device_.index));
+  if (elsewhere())
+    for (device::Device device : devices_)
+      streams_.emplace_back(&device::accelerator().current_stream(device.index));
   allocate_arenas();
   try {
     for (size_t i = 0; i < plan_.actors.size(); i++)
       chains_.push_back(std::make_unique<Chain>(plan_, static_cast<int>(i), source, bases_));
     bool alone = plan_.actors.size() == 1 && plan_.actors[0].kind == plan::ActorKind::kChain &&
                  plan_.registers.empty();
-    TW_CHECK(alone || !elsewhere(), kNotImplemented,
-             "run: plans of several actors run on the CPU, got one on ", device_);
-    device::Recorders* recorders = device::find_recorders(device_);
-    if (elsewhere() && recorders) chains_[0]->record_on(*recorders, device_);
-    if (!alone)
+    if (elsewhere()) record_chains();
+    if (!alone && elsewhere())
+      sequence_ = std::make_unique<Sequence>(plan_, chains_);
+    else if (!alone)
       engine_ = std::make_unique<Engine>(plan_, chains_,
                                          EngineOptions{options.steps_in_flight, options.workers, &observer_});
   } catch (...) {
@@ -56,6 +79,7 @@ Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
 
 Executable::~Executable() {
   engine_.reset();
+  sequence_.reset();
   chains_.clear();
   free_arenas();
 }
@@ -66,7 +90,7 @@ void Executable::allocate_arenas() {
   for (size_t i = 0; i < plan_.segments.size(); i++) {
     const plan::Segment& segment = plan_.segments[i];
     if (segment.kind != plan::SegmentKind::kArena) continue;
-    device::Device device = device::parse_device(plan_.devices[segment.device]);
+    device::Device device = devices_[segment.device];
     auto size_bytes = static_cast<size_t>(segment.size_bytes);
     void* data = device::backend_of(device).allocate(size_bytes, device.index);
     arenas_.push_back({data, size_bytes, device});
@@ -87,30 +111,48 @@ int64_t Executable::arena_bytes() const {
 }
 
 size_t Executable::recorded_launches() const {
-  const Replay* replay = chains_[0]->replay();
-  return replay ? replay->recorded() : 0;
+  size_t count = 0;
+  for (const auto& chain : chains_)
+    if (const Replay* replay = chain->replay()) count += replay->recorded();
+  return count;
 }
 
 int Executable::thread_count() const { return engine_ ? engine_->thread_count() : 0; }
 
-// The arena is one for all runs: on another stream than the last, a run waits for what is queued there.
-void Executable::follow_stream() {
+void Executable::record_chains() {
+  device::Recorders* recorders = device::find_recorders(devices_[0]);
+  if (!recorders) return;
+  for (device::Device device : devices_)
+    recordings_.push_back(std::make_unique<RecordingSource>(*recorders, device));
+  for (size_t i = 0; i < chains_.size(); i++)
+    if (plan_.actors[i].kind == plan::ActorKind::kChain && chains_[i]->device() >= 0)
+      chains_[i]->record_on(*recordings_[chains_[i]->device()]);
+}
+
+// An arena is one for all runs: on another stream than the last, a run waits for what is queued there.
+void Executable::follow_streams() {
   device::Accelerator& backend = device::accelerator();
-  device::Stream& now = backend.current_stream(device_.index);
-  if (stream_.get() == &now) return;
-  Ref<device::Event> ready = backend.make_event(device_.index);
-  ready->record(*stream_);
-  backend.wait(now, *ready);
-  for (const Arena& arena : arenas_) backend.record_use(arena.data, now);
-  stream_ = Ref<device::Stream>(&now);
+  for (size_t i = 0; i < streams_.size(); i++) {
+    const device::Device device = devices_[i];
+    device::Stream& now = backend.current_stream(device.index);
+    if (streams_[i].get() == &now) continue;
+    Ref<device::Event> ready = backend.make_event(device.index);
+    ready->record(*streams_[i]);
+    backend.wait(now, *ready);
+    for (const Arena& arena : arenas_)
+      if (arena.device == device) backend.record_use(arena.data, now);
+    streams_[i] = Ref<device::Stream>(&now);
+  }
 }
 
 void Executable::run_here(const Bindings& bindings) {
-  if (elsewhere()) follow_stream();
+  if (elsewhere()) follow_streams();
   layout_.fill(bindings, &step_);
+  Observer* observer = observer_.load(std::memory_order_relaxed);
+  const SameDeviceAfter same(elsewhere());
+  if (sequence_) return sequence_->run(step_, observer);
   Chain& chain = *chains_[0];
   chain.bind(step_);
-  Observer* observer = observer_.load(std::memory_order_relaxed);
   try {
     for (int i = 0; i < plan_.actors[0].rate; i++) {
       if (observer)
@@ -134,7 +176,7 @@ int64_t Executable::start_here(const Bindings& bindings) {
     run_here(bindings);
   } catch (...) {
     step.failure = std::make_shared<Failure>(std::current_exception());
-    step.touched = chains_[0]->failed_in_commit();
+    step.touched = sequence_ ? sequence_->failed_in_commit() : chains_[0]->failed_in_commit();
   }
   return step.number = next_step_++;
 }

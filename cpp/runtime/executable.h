@@ -12,6 +12,8 @@ namespace tw::runtime {
 
 class Chain;
 class Engine;
+class RecordingSource;
+class Sequence;
 
 struct Options {
   int steps_in_flight = 4;       // how many runs may have started and not be done
@@ -57,8 +59,8 @@ class Executable {
   // Threads of its own, those of host calls included; 0: runs on the caller's.
   int thread_count() const;
 
-  // Runs a step to its end; on an accelerator, whose device is the thread's current one, to where its last
-  // launch is queued on the current stream. A plan of a single chain runs on the caller's thread; others run
+  // Runs a step to its end; on accelerators to where its last launch is queued on the current streams of
+  // their devices. A plan of a single chain, and any on accelerators, runs on the caller's thread; others run
   // on workers while the caller sleeps. A failure stops the step everywhere and is thrown, the first cause,
   // with module and origin; the next run works. Any thread may call; runs begin in the order of the calls.
   // Returns by how many draws it took more than Plan::draws, which may be negative; see has_open_draws.
@@ -75,8 +77,9 @@ class Executable {
     size_t size_bytes;
     device::Device device;
   };
-  bool elsewhere() const { return device_.type != device::DeviceType::kCpu; }
-  void follow_stream();
+  bool elsewhere() const { return devices_[0].type != device::DeviceType::kCpu; }
+  void follow_streams();
+  void record_chains();
   void allocate_arenas();
   void free_arenas();
   void run_here(const Bindings& bindings);
@@ -86,16 +89,18 @@ class Executable {
 
   plan::Plan plan_;
   Options options_;
-  device::Device device_;       // where the chains run
-  Ref<device::Stream> stream_;  // of an accelerator: that the last run was queued on
+  std::vector<device::Device> devices_;       // of the plan: all are CPUs, or none is
+  std::vector<Ref<device::Stream>> streams_;  // of accelerators: that the last run was queued on
   BindingLayout layout_;
   std::vector<Arena> arenas_;
-  std::vector<char*> bases_;  // of arenas, by segment
+  std::vector<char*> bases_;                                  // of arenas, by segment
+  std::vector<std::unique_ptr<RecordingSource>> recordings_;  // by device; none where nothing is recorded
   std::vector<std::unique_ptr<Chain>> chains_;
   std::atomic<Observer*> observer_;
-  std::unique_ptr<Engine> engine_;  // null: one chain, run by the caller
+  std::unique_ptr<Engine> engine_;      // null: the caller runs
+  std::unique_ptr<Sequence> sequence_;  // several actors, or null: one chain
 
-  // Of a chain that the caller runs.
+  // Of what the caller runs.
   StepRing finished_;
   StepBindings step_;
   int64_t next_step_ = 0;

@@ -44,6 +44,7 @@ class LaunchKernel {
   device::Kernel kernel = nullptr;
   void* attributes = nullptr;
   int random_key_offset = -1;  // of a PhiloxKey in the attributes
+  bool recordable = true;      // what it queues on an accelerator is all on the device of its launch
 };
 
 class KernelSource {

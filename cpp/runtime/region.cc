@@ -21,16 +21,15 @@ size_t bytes_of(const device::Operand& operand) {
 
 }  // namespace
 
-// What decides, and what is copied, lies where the region's kernels run; on an accelerator, to read it is to
-// wait for the stream.
+// Of a device on which the region's kernels run. On an accelerator, to read what decides is to wait for the
+// stream.
 class RegionLaunch::Memory {
  public:
   explicit Memory(const std::string& device) : device_(device::parse_device(device)) {
     if (device_.type != device::DeviceType::kCpu) backend_ = &device::accelerator();
-    if (backend_) flag_ = backend_->allocate(sizeof(bool), device_.index);
   }
   ~Memory() {
-    if (backend_) backend_->free(flag_, sizeof(bool), device_.index);
+    if (backend_ && flag_) backend_->free(flag_, sizeof(bool), device_.index);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -50,7 +49,9 @@ class RegionLaunch::Memory {
   }
   // Where a body writes whether its loop goes on.
   void* flag() {
-    if (backend_) backend_->record_use(flag_, stream());
+    if (!backend_) return &here_;
+    if (!flag_) flag_ = backend_->allocate(sizeof(bool), device_.index);
+    backend_->record_use(flag_, stream());
     return flag_;
   }
 
@@ -59,7 +60,7 @@ class RegionLaunch::Memory {
   device::Device device_;
   device::Accelerator* backend_ = nullptr;  // null: the CPU
   bool here_ = false;
-  void* flag_ = &here_;
+  void* flag_ = nullptr;  // of an accelerator
 };
 
 struct RegionLaunch::Body {
@@ -84,17 +85,25 @@ struct RegionLaunch::Body {
   std::vector<int> segments[5];  // by kind and index
 };
 
-RegionLaunch::RegionLaunch(const plan::Region& region, const plan::Launch& launch, int64_t draws,
-                           KernelSource& source, Chain& owner)
-    : region_(region),
+RegionLaunch::RegionLaunch(const plan::Plan& plan, const plan::Launch& launch, KernelSource& source,
+                           Chain& owner)
+    : region_(plan.regions[launch.region]),
       owner_(owner),
       draw_(launch.draw),
-      draws_(draws),
-      memory_(std::make_unique<Memory>(region.bodies.at(0).devices.at(0))) {
-  for (size_t i = 0; i < region.bodies.size(); i++) {
+      draws_(plan::draws_of(plan, launch)) {
+  for (size_t i = 0; i < region_.bodies.size(); i++) {
     auto kernels = source.body(launch, static_cast<int>(i));
-    bodies_.push_back(std::make_unique<Body>(region.bodies[i], *kernels));
+    bodies_.push_back(std::make_unique<Body>(region_.bodies[i], *kernels));
   }
+  for (int value : launch.inputs) {
+    const int device = value < 0 ? 0 : plan.segments[plan.values[value].segment].device;
+    inputs_.push_back(std::make_unique<Memory>(plan.devices[device]));
+  }
+  const Body& first = *bodies_[0];
+  const auto& outputs = first.of(SegmentKind::kOutput);
+  const int deciding = outputs.empty() ? 0 : first.plan.segments[outputs[0]].device;
+  deciding_ = std::make_unique<Memory>(first.plan.devices[deciding]);
+  recordable = false;
   kernel = [](device::KernelContext& context) {
     static_cast<RegionLaunch*>(const_cast<void*>(context.attributes))->run(context);
   };
@@ -146,9 +155,16 @@ void RegionLaunch::run(device::KernelContext& context) {
   if (draw_ >= 0) owner_.move_draws(draw_, drawn - draws_);
 }
 
+// The last outputs.
+void RegionLaunch::point_arenas(Body& body, const device::KernelContext& context) const {
+  const size_t count = body.of(SegmentKind::kArena).size();
+  for (size_t i = 0; i < count; i++)
+    body.point(SegmentKind::kArena, i, context.outputs[context.outputs.size() - count + i].data);
+}
+
 int64_t RegionLaunch::run_cond(device::KernelContext& context) {
-  Body& body = *bodies_[memory_->read<bool>(context.in(0).data) ? 0 : 1];
-  if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
+  Body& body = *bodies_[inputs_[0]->read<bool>(context.in(0).data) ? 0 : 1];
+  point_arenas(body, context);
   for (size_t i = 0; i < body.of(SegmentKind::kInput).size(); i++)
     body.point(SegmentKind::kInput, i, context.inputs[i + 1].data);
   for (size_t i = 0; i < body.of(SegmentKind::kOutput).size(); i++)
@@ -162,19 +178,19 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
   const auto operands = context.inputs.subspan(2 + carried);
   const bool with_pred = context.in(0).present();
   const size_t results = body.of(SegmentKind::kOutput).size();
-  if (!body.of(SegmentKind::kArena).empty()) body.point(SegmentKind::kArena, 0, context.outputs.back().data);
+  point_arenas(body, context);
   for (size_t i = 0; i < carried; i++) {
     const device::Operand &from = context.inputs[2 + i], &to = context.outputs[i];
-    if (from.data != to.data && bytes_of(to) > 0) memory_->copy(to.data, from.data, bytes_of(to));
+    if (from.data != to.data && bytes_of(to) > 0) inputs_[2 + i]->copy(to.data, from.data, bytes_of(to));
     body.point(SegmentKind::kVariable, i, to.data);
   }
   for (size_t i = slices; i < operands.size(); i++) body.point(SegmentKind::kInput, i, operands[i].data);
-  bool go_on = !with_pred || memory_->read<bool>(context.in(0).data);
-  if (with_pred) body.point(SegmentKind::kOutput, 0, memory_->flag());
+  bool go_on = !with_pred || inputs_[0]->read<bool>(context.in(0).data);
+  if (with_pred) body.point(SegmentKind::kOutput, 0, deciding_->flag());
 
   const bool bounded = context.in(1).present();
   int64_t trips = region_.length < 0 ? std::numeric_limits<int64_t>::max() : region_.length;
-  if (bounded) trips = std::min(trips, memory_->read<int64_t>(context.in(1).data));
+  if (bounded) trips = std::min(trips, inputs_[1]->read<int64_t>(context.in(1).data));
   int64_t drawn = 0;
   for (int64_t i = 0; i < trips && go_on; i++) {
     TW_CHECK(!cancelled_.load(std::memory_order_relaxed), kRuntime, context.op, ": the step was stopped");
@@ -191,7 +207,7 @@ int64_t RegionLaunch::run_loop(device::KernelContext& context) {
     } else {
       drawn += fire(body, drawn);
     }
-    if (with_pred) go_on = memory_->read<bool>(memory_->flag());
+    if (with_pred) go_on = deciding_->read<bool>(deciding_->flag());
   }
   return drawn;
 }

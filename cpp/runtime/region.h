@@ -15,9 +15,9 @@ class Chain;
 
 class RegionLaunch final : public LaunchKernel {
  public:
-  // `owner` runs the launch, for which its plan has `draws` draws, and hears of those that it takes besides.
-  RegionLaunch(const plan::Region& region, const plan::Launch& launch, int64_t draws, KernelSource& source,
-               Chain& owner);
+  // Of `plan`. `owner` runs the launch, and hears of the draws that it takes besides those that the plan has
+  // for it.
+  RegionLaunch(const plan::Plan& plan, const plan::Launch& launch, KernelSource& source, Chain& owner);
   ~RegionLaunch() override;
 
   void write_number(const plan::Lifted& where, const Scalar& value) override;
@@ -32,6 +32,7 @@ class RegionLaunch final : public LaunchKernel {
  private:
   struct Body;
   class Memory;
+  void point_arenas(Body& body, const device::KernelContext& context) const;
   void run(device::KernelContext& context);
   int64_t run_cond(device::KernelContext& context);
   int64_t run_loop(device::KernelContext& context);
@@ -41,7 +42,8 @@ class RegionLaunch final : public LaunchKernel {
   Chain& owner_;
   int64_t draw_, draws_, outer_part_ = 0;
   std::atomic<bool> cancelled_{false};
-  std::unique_ptr<Memory> memory_;
+  std::vector<std::unique_ptr<Memory>> inputs_;  // where each input of the launch lies
+  std::unique_ptr<Memory> deciding_;             // where a loop says whether it goes on
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 

@@ -10,8 +10,13 @@ constexpr size_t kFewest = 2;  // launches that are worth a recording
 
 }  // namespace
 
-Replay::Replay(device::Recorders& recorders, device::Device device, size_t launches)
-    : recorders_(recorders), device_(device), by_host_(launches), changed_(launches) {}
+Ref<device::Recording> RecordingSource::make_recording() {
+  if (!recorder_) recorder_ = recorders_.make_recorder(device_.index);
+  return recorder_->make_recording();
+}
+
+Replay::Replay(RecordingSource& source, size_t launches)
+    : source_(source), by_host_(launches), changed_(launches) {}
 
 void Replay::fire(Launch launch) {
   if (fired_ && parts_.empty()) {
@@ -34,8 +39,7 @@ void Replay::fire(Launch launch) {
 }
 
 void Replay::probe(Launch launch) {
-  if (!recorder_) recorder_ = recorders_.make_recorder(device_.index);
-  Ref<device::Recording> recording = recorder_->make_recording();
+  Ref<device::Recording> recording = source_.make_recording();
   for (size_t i = 0; i < by_host_.size(); i++)
     by_host_[i] = by_host_[i] || !recording->record(0, [&] { make(i, launch); });
 }
@@ -44,7 +48,7 @@ void Replay::split() {
   for (size_t first = 0, last = 0; first < by_host_.size(); first = last) {
     while (last < by_host_.size() && by_host_[last] == by_host_[first]) last++;
     const bool worth = !by_host_[first] && last - first >= kFewest;
-    parts_.push_back({first, last, worth ? recorder_->make_recording() : nullptr});
+    parts_.push_back({first, last, worth ? source_.make_recording() : nullptr});
   }
 }
 
@@ -64,7 +68,8 @@ bool Replay::record(Part& part, Launch launch) {
 void Replay::run(const Part& part) {
   position_ = part.first;
   try {
-    part.recording->run(device::backend_of(device_).current_stream(device_.index));
+    const device::Device device = source_.device();
+    part.recording->run(device::backend_of(device).current_stream(device.index));
   } catch (const Error& error) {
     throw Error(error.kind(), cat(error.what(), "; it is one of ", part.last - part.first,
                                   " launches that are queued together, the first of them"));

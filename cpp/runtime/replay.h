@@ -14,11 +14,27 @@
 
 namespace tw::runtime {
 
+// Where the chains of one device, which run one after the other, get their recordings from.
+class RecordingSource {
+ public:
+  RecordingSource(device::Recorders& recorders, device::Device device)
+      : recorders_(recorders), device_(device) {}
+  device::Device device() const { return device_; }
+  // The first call makes the recorder.
+  Ref<device::Recording> make_recording();
+
+ private:
+  device::Recorders& recorders_;
+  device::Device device_;
+  Ref<device::Recorder> recorder_;
+};
+
 class Replay {
  public:
   using Launch = FunctionRef<void(size_t)>;
 
-  Replay(device::Recorders& recorders, device::Device device, size_t launches);
+  // The source must outlive it.
+  Replay(RecordingSource& source, size_t launches);
   // The launch has to be made by the host in every firing.
   void leave_out(size_t launch) { by_host_[launch] = true; }
   // What the launch is called with is not what it was.
@@ -45,12 +61,10 @@ class Replay {
   void split();
   bool record(Part& part, Launch launch);
 
-  device::Recorders& recorders_;
-  device::Device device_;
+  RecordingSource& source_;
   std::vector<bool> by_host_, changed_;
   bool fired_ = false;
   size_t position_ = 0;
-  Ref<device::Recorder> recorder_;
   std::vector<Part> parts_;
 };
 

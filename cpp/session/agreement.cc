@@ -74,6 +74,7 @@ void Agreement::add_boxings(const ir::Graph& graph, const ir::StringTable& strin
     std::set<int> processes;
     add_processes(a.source, &processes);
     add_processes(a.target, &processes);
+    if (processes.size() == 1) continue;  // between devices of this process
     auto [found, is_new] = known_.try_emplace(processes, sets_.size());
     if (is_new) {
       sets_.emplace_back();

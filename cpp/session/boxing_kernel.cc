@@ -1,5 +1,7 @@
 #include "session/boxing_kernel.h"
 
+#include <algorithm>
+
 #include "boxing/executor.h"
 #include "boxing/links.h"
 #include "comm/progress.h"
@@ -9,6 +11,8 @@
 namespace tw::session {
 
 namespace {
+
+constexpr int64_t kNapMs = 100;  // of a wait that nobody else ends
 
 sbp::LayoutRef layout_of(const std::string& text) {
   ir::TextLexer lexer(text);
@@ -46,7 +50,6 @@ class FirstBoxing final : public comm::Request {
     return posted_->test();
   }
   void wait(int64_t timeout_ms) override {
-    constexpr int64_t kNapMs = 100;
     static_cast<void>(timeout_ms);  // the groups have their own
     while (!comm::progress_until([&] { return test(); }, kNapMs)) continue;
   }
@@ -70,6 +73,8 @@ class BoxingKernel final : public runtime::LaunchKernel {
     TW_CHECK(static_cast<size_t>(program_->inputs) == node.inputs.size() &&
                  static_cast<size_t>(program_->outputs) == node.outputs.size(),
              kInternal, "boxing_part: ranks ", a.ranks, " are not those of this process");
+    auto on_first = [this](int device) { return device == program_->devices[0]; };
+    recordable = program_->is_local() && std::ranges::all_of(program_->devices, on_first);
     const auto groups = program_->groups();
     agreement_->add_groups({groups.data(), groups.size()});
     kernel = [](device::KernelContext& c) {
@@ -82,10 +87,13 @@ class BoxingKernel final : public runtime::LaunchKernel {
 
   Ref<comm::Request> post(const device::KernelContext& c) override {
     check(c);
-    if (!program_->is_local() && !agreement_->reached())
-      return make_ref<FirstBoxing>(agreement_, *program_, c, origin_);
+    const bool on_cpu = program_->type == device::DeviceType::kCpu;
+    if (!program_->is_local() && !agreement_->reached()) {
+      if (on_cpu) return make_ref<FirstBoxing>(agreement_, *program_, c, origin_);
+      agree();
+    }
     Ref<comm::Request> request = boxing::post(*program_, Memory(c).call(origin_));
-    return request->test() ? nullptr : request;
+    return on_cpu && request->test() ? nullptr : request;
   }
 
   void give_up(const std::string& reason) override { agreement_->give_up(reason); }
@@ -95,6 +103,10 @@ class BoxingKernel final : public runtime::LaunchKernel {
   void run(const device::KernelContext& c) {
     Ref<comm::Request> request = post(c);
     if (request) request->wait();
+  }
+  // Who queues work of accelerators has nothing to do meanwhile.
+  void agree() {
+    while (!comm::progress_until([&] { return agreement_->advance(); }, kNapMs)) continue;
   }
   static void check(const device::KernelContext& c) {
     for (const device::Operand& input : c.inputs)

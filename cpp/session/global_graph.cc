@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "comm/world.h"
+#include "ir/control.h"
 #include "ir/layouts.h"
 #include "passes/pass.h"
 #include "passes/sbp/places.h"
@@ -94,6 +95,26 @@ void decide_layouts(ir::Graph& graph, std::span<const sbp::PlacementRef> results
     if (results[i] || !layout || layout->is_broadcast()) continue;
     graph.outputs[i] = boxed(graph, graph.outputs[i], broadcast_on(layout->placement));
   }
+}
+
+std::string device_of(ir::Graph& root) {
+  const sbp::Placement* first = nullptr;
+  auto see = [&](const ir::GraphValue& value) {
+    if (!value.layout) return;
+    const sbp::Placement& one = *value.layout->placement;
+    if (!first) first = &one;
+    TW_CHECK(one.type == first->type, kPlacement, root.name, ": a program runs on devices of one kind, got ",
+             *first, " and ", one);
+  };
+  ir::for_each_graph(root, [&](ir::Graph& graph) {
+    for (const auto* leaves : {&graph.inputs, &graph.variables, &graph.constants})
+      for (const ir::Leaf& leaf : *leaves) see(*leaf.value);
+    for (const auto& node : graph.nodes)
+      for (const ir::GraphRef& output : node->outputs) see(*output);
+  });
+  const device::DeviceType type = first ? device::parse_device(first->type).type : device::DeviceType::kCpu;
+  if (type == device::DeviceType::kCpu) return "cpu";
+  return device::name_of(comm::world().device_of(comm::world().first_rank(), type));
 }
 
 passes::ProcessGraph cut_out(ir::Graph& graph) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "passes/partition/partition.h"
 
@@ -11,6 +12,10 @@ namespace tw::session {
 // that is a global tensor to the caller, null for one that is local to it, and is then the same on every
 // device; outputs beyond them are what they are in the graph. Throws kPlacement as choose_layouts does.
 void decide_layouts(ir::Graph& graph, std::span<const sbp::PlacementRef> results = {});
+
+// Where this process runs a graph with layouts, as Graph::device: on the CPU, or on the GPU of its first rank
+// and those of the others. Throws kPlacement where its placements are of several kinds.
+std::string device_of(ir::Graph& graph);
 
 // What the ranks of this process do of a graph with layouts. The graph that comes out is one for Program,
 // whose inputs, variables and constants are the parts that it says, in row-major order; what it computes with

@@ -49,15 +49,18 @@ LogicalProgram::LogicalProgram(std::unique_ptr<ir::Graph> graph, LogicalLeaves l
                                          std::move(leaves_.bound), options);
     return;
   }
+  graph->device = device_of(*graph);
   if (!decided) decide_layouts(*graph, placements_of(leaves_.results));
   whole_ = std::move(graph);
   cut_ = cut_out(*whole_);
   TW_CHECK(!cut_.ranks.empty(), kPlacement, whole_->name, ": this process has no rank of its placements");
-  share_local_leaves(
-      cut_, [&](int i) { return !leaves_.global_inputs[i]; },
-      [&](int i) {
-        return leaves_.variables[i] ? !leaves_.variables[i]->global : !whole_->variables[i].value->layout;
-      });
+  // GPUs do not see each other's memory, nor that of the CPU: each is brought its own.
+  if (whole_->device == "cpu")
+    share_local_leaves(
+        cut_, [&](int i) { return !leaves_.global_inputs[i]; },
+        [&](int i) {
+          return leaves_.variables[i] ? !leaves_.variables[i]->global : !whole_->variables[i].value->layout;
+        });
   for (const passes::PartOf& one : cut_.inputs)
     TW_CHECK(one.index >= 0, kInternal, whole_->name, ": rank ", one.rank,
              " is to have a part that is not known");
@@ -131,9 +134,18 @@ void LogicalProgram::bind_parts(std::vector<eager::Bound>* bound) {
 
 std::vector<device::Device> LogicalProgram::devices() const {
   std::vector<device::Device> devices;
-  for (const passes::PartOf& one : cut_.outputs)
-    devices.push_back(results_[one.index].layout ? comm::world().device_of(static_cast<int>(one.rank))
-                                                 : eager::modes().device);
+  for (const passes::PartOf& one : cut_.outputs) {
+    const sbp::LayoutRef& layout = results_[one.index].layout;
+    const bool said = one.index < static_cast<int>(leaves_.results.size());
+    if (layout)
+      devices.push_back(
+          comm::world().device_of(static_cast<int>(one.rank), eager::device_type_of(*layout->placement)));
+    else if (whole_->device == "cpu")
+      devices.push_back(eager::modes().device);
+    else
+      devices.push_back((said ? leaves_.results[one.index].device : std::nullopt)
+                            .value_or(device::parse_device(whole_->device)));
+  }
   return devices;
 }
 

@@ -15,6 +15,7 @@
 #include "passes/partition/partition.h"
 #include "passes/pass.h"
 #include "planner/plan_graph.h"
+#include "planner/separate.h"
 #include "session/fit_memory.h"
 #include "session/kernels.h"
 
@@ -59,6 +60,7 @@ eager::Tensor whole_of(const eager::TensorImpl& tensor) {
 int64_t first_rank_of(const ir::Graph& graph) {
   bool any =
       std::ranges::any_of(graph.nodes, [](const auto& node) { return ir::is_boxing_part(*node->def); });
+  any |= !graph.ranks.empty();
   return any ? comm::world().first_rank() : 0;
 }
 
@@ -102,14 +104,11 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   for (size_t i = input_strides_.size(); i < graph_->inputs.size(); i++)
     input_strides_.push_back(contiguous_strides(graph_->inputs[i].value->sizes));
   assigned_.resize(variables_.size());
-  for (const ir::Assignment& assignment : graph_->assignments) {
-    assigned_[assignment.variable] = true;
-    check_written(assignment.variable, variables_[assignment.variable]);
-  }
+  for (const ir::Assignment& assignment : graph_->assignments) assigned_[assignment.variable] = true;
   OnDevice on(*this);
-  bring_constants();
   passes::simplify(*graph_);
   passes::run_passes(*graph_, passes::final_passes());
+  planner::separate_devices(*graph_);
   fold_literals();
   if (options.memory_budget_bytes < 0) recompute_cheap(*graph_, input_strides_);
   passes::run_passes(*graph_, passes::fuse_passes());
@@ -117,6 +116,10 @@ Program::Program(std::unique_ptr<ir::Graph> graph, std::vector<eager::Tensor> va
   GraphKernels kernels(*graph_);
   executable_ = std::make_unique<runtime::Executable>(std::move(plan), kernels);
   agreement_ = kernels.known_agreement();
+  find_devices();
+  for (const ir::Assignment& assignment : graph_->assignments)
+    check_written(assignment.variable, variables_[assignment.variable]);
+  bring_constants();
   observer_ = std::make_unique<PlanObserver>(executable_->plan());
   for (size_t i = 0; i < variables_.size(); i++) {
     const ir::GraphValue& value = *graph_->variables[i].value;
@@ -134,15 +137,30 @@ Program::~Program() {
   if (steps_in_flight_ > 0) WorkQueue::steps().wait_for(executable_.get());
 }
 
+// The plan says it of its segments.
+void Program::find_devices() {
+  devices_.inputs.resize(graph_->inputs.size());
+  devices_.variables.resize(graph_->variables.size());
+  devices_.constants.resize(graph_->constants.size());
+  devices_.outputs.resize(graph_->outputs.size());
+  std::vector<device::Device>* by_kind[] = {nullptr, &devices_.inputs, &devices_.variables,
+                                            &devices_.constants, &devices_.outputs};
+  for (const plan::Segment& segment : plan().segments)
+    if (segment.kind != plan::SegmentKind::kArena)
+      (*by_kind[static_cast<int>(segment.kind)])[segment.index] =
+          device::parse_device(plan().devices[segment.device]);
+}
+
 void Program::bring_constants() {
-  if (!elsewhere()) return;
-  for (eager::Tensor& constant : constants_) constant = eager::to_device(whole_of(*constant), device_);
+  for (size_t i = 0; elsewhere() && i < constants_.size(); i++)
+    constants_[i] = eager::to_device(whole_of(*constants_[i]), devices_.constants[i]);
 }
 
 void Program::check_written(size_t variable, const eager::Tensor& tensor) const {
-  TW_CHECK(!elsewhere() || !tensor || tensor->device() == device_, kNotImplemented, graph_->name,
-           ": it runs on ", device_, " and writes ", graph_->variables[variable].name, ", which lies on ",
-           tensor->device(), "; move that to ", device_, " first");
+  const device::Device device = devices_.variables[variable];
+  TW_CHECK(!elsewhere() || !tensor || tensor->device() == device, kNotImplemented, graph_->name,
+           ": it runs on ", device, " and writes ", graph_->variables[variable].name, ", which lies on ",
+           tensor->device(), "; move that to ", device, " first");
 }
 
 // An arena may be a little larger than what is live at once: the budget is then met with less.
@@ -228,7 +246,7 @@ void Program::check_input(size_t i, const eager::TensorImpl& input) const {
 
 bool Program::output_fits(int output, const eager::TensorImpl& tensor) const {
   const ir::ValueImpl& wanted = *graph_->outputs[output];
-  if (elsewhere() && !(tensor.device() == device_)) return false;
+  if (elsewhere() && !(tensor.device() == devices_.outputs[output])) return false;
   return steps_in_flight_ == 0 && tensor.use_count() == 1 && tensor.storage->use_count() == 1 &&
          !tensor.needs_grad() && !tensor.storage->symbolic() && !tensor.storage->read_only &&
          tensor.offset == 0 && tensor.dtype == wanted.dtype && tensor.sizes == wanted.sizes &&
@@ -249,7 +267,8 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
   OnDevice on(*this);
   std::vector<eager::Tensor> brought, outputs;
   if (elsewhere()) {
-    for (const eager::Tensor& input : inputs) brought.push_back(eager::to_device(input, device_));
+    for (size_t i = 0; i < inputs.size(); i++)
+      brought.push_back(eager::to_device(inputs[i], devices_.inputs[i]));
     inputs = brought;
   }
   outputs.reserve(output_data_.size());
@@ -257,7 +276,9 @@ std::vector<eager::Tensor> Program::run(std::span<const eager::Tensor> inputs,
     const ir::ValueImpl& output = *graph_->outputs[i];
     bool known = i < options.given.size() && options.given[i];
     const bool stated = !elsewhere() && i < output_devices_.size();
-    const device::Device device = stated ? output_devices_[i] : eager::modes().device;
+    const device::Device device = elsewhere() ? devices_.outputs[i]
+                                  : stated    ? output_devices_[i]
+                                              : eager::modes().device;
     outputs.push_back(known ? options.given[i] : eager::empty(output.sizes, output.dtype, device));
     if (output_strides_[i] != outputs[i]->strides)
       outputs[i]->set_geometry({output.sizes, output_strides_[i], 0});
@@ -293,8 +314,8 @@ void Program::run_now(std::span<const eager::Tensor> inputs, std::span<const eag
   for (size_t i = 0; i < variables_.size(); i++) {
     if (!variables_[i]) continue;
     variable(i);
-    const bool here = !elsewhere() || variables_[i]->device() == device_;
-    if (!here) brought.push_back(eager::to_device(whole_of(*variables_[i]), device_));
+    const bool here = !elsewhere() || variables_[i]->device() == devices_.variables[i];
+    if (!here) brought.push_back(eager::to_device(whole_of(*variables_[i]), devices_.variables[i]));
     variable_data_[i] = (here ? variables_[i] : brought.back())->storage->data();
   }
   for (const eager::Bound& bound : bound_) {

@@ -48,11 +48,11 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Runs one step; on an accelerator it is queued on the caller's current stream. Inputs, and variables that
-  // are only read, may lie on the CPU there; results that are to lie there are waited for. `inputs` and
-  // `numbers` in the order of the graph's. Throws kValue where an input does not have the traced dtype, shape
-  // and strides, kRuntime where a variable's tensor has been given other memory of another size. Threads that
-  // run one program wait for each other, without the interpreter lock.
+  // Runs one step; on accelerators it is queued on the caller's current streams. Inputs, and variables that
+  // are only read, may lie elsewhere, and are brought; results that are to lie on the CPU are waited for.
+  // `inputs` and `numbers` in the order of the graph's. Throws kValue where an input does not have the traced
+  // dtype, shape and strides, kRuntime where a variable's tensor has been given other memory of another size.
+  // Threads that run one program wait for each other, without the interpreter lock.
   std::vector<eager::Tensor> run(std::span<const eager::Tensor> inputs, std::span<const Scalar> numbers,
                                  const RunOptions& options = {});
   // Whether a tensor has the dtype, shape and strides of a result, and memory that nobody else holds.
@@ -80,7 +80,12 @@ class Program {
 
  private:
   class OnDevice;
+  // Which device of the plan each leaf, and each output as it is made, lies on.
+  struct Devices {
+    std::vector<device::Device> inputs, variables, constants, outputs;
+  };
   bool elsewhere() const { return device_.type != device::DeviceType::kCpu; }
+  void find_devices();
   void bring_constants();
   void check_written(size_t variable, const eager::Tensor& tensor) const;
   void fold_literals();
@@ -99,7 +104,8 @@ class Program {
   std::vector<Dims> input_strides_, output_strides_;
   std::vector<eager::Bound> bound_;
   std::vector<device::Device> output_devices_;
-  device::Device device_;       // where it runs
+  device::Device device_;  // where it runs, or the first of several
+  Devices devices_;
   std::vector<bool> assigned_;  // of the variables
   int steps_in_flight_ = 0;
   std::unique_ptr<PlanObserver> observer_;

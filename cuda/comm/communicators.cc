@@ -22,9 +22,14 @@ KeptCall::KeptCall(const Call& given)
       counts(given.counts.begin(), given.counts.end()),
       origin(given.origin) {
   pair_counts.reserve(2 * parts.size());
-  for (Part& part : parts)
+  pair_sources.reserve(parts.size());
+  pair_targets.reserve(parts.size());
+  for (Part& part : parts) {
     for (std::span<const int64_t>* list : {&part.send_counts, &part.receive_counts})
       *list = pair_counts.emplace_back(list->begin(), list->end());
+    part.send_from = pair_sources.emplace_back(part.send_from.begin(), part.send_from.end());
+    part.receive_to = pair_targets.emplace_back(part.receive_to.begin(), part.receive_to.end());
+  }
   call.parts = parts;
   call.counts = counts;
   call.origin = origin;
@@ -219,8 +224,8 @@ void Communicators::post_pairs(const Call& call, size_t k) {
       out = part.send_counts[m];
       in = part.receive_counts[m];
     }
-    const char* from = at(part.input, sent, call.dtype);
-    char* to = at(part.output, received, call.dtype);
+    const void* from = part.send_from.empty() ? at(part.input, sent, call.dtype) : part.send_from[m];
+    void* to = part.receive_to.empty() ? at(part.output, received, call.dtype) : part.receive_to[m];
     sent += out;
     received += in;
     if (m == self) {

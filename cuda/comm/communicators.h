@@ -20,6 +20,8 @@ struct KeptCall {
   std::vector<comm::Part> parts;
   std::vector<int64_t> counts;
   std::vector<std::vector<int64_t>> pair_counts;
+  std::vector<std::vector<const void*>> pair_sources;
+  std::vector<std::vector<void*>> pair_targets;
   std::string origin;
 };
 

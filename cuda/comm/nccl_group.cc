@@ -10,6 +10,7 @@
 #include "comm/local_calls.h"
 #include "comm/world.h"
 #include "cuda/comm/groups.h"
+#include "cuda/comm/moved_bytes.h"
 #include "cuda/comm/watch.h"
 #include "cuda/device/failures.h"
 
@@ -236,6 +237,7 @@ bool NcclGroup::launch(NcclWork& work) {
     work.done_.back()->record(all.stream(k));
   }
   work.launched_ns_ = now_ns();
+  count_moved(moved_bytes(work.kept_.call, *this));
   return true;
 }
 
@@ -338,6 +340,7 @@ Ref<comm::Request> NcclGroup::post_message(const Message& message, bool sends) {
   check_alive(sends ? "send" : "recv");
   bool near = true;
   for (int member : {message.from, message.to}) near = near && comm::world().addressable(ranks()[member]);
+  if (sends) count_moved(message.count * size_of(message.dtype));
   if (near)
     return local_messages_.post(message, sends, device_of(*this, sends ? message.from : message.to),
                                 timeout_ms());

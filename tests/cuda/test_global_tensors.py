@@ -109,8 +109,6 @@ def test_boxing(dtype):
         for a, b in itertools.product(layouts(len(from_ranks)), layouts(len(to_ranks))):
             if MAX in (a, b) and dtype == "complex64" or P in (a, b) and dtype in ("bool",):
                 continue
-            if dtype == "int16" and from_ranks == to_ranks and (a in (P, MAX) and b not in (P, MAX)):
-                continue  # NCCL has no int16
             laid = x.to_global(cuda(from_ranks), a)
             there = laid.to_global(cuda(to_ranks), b)
             assert there.sbp == (b,) and lies_on(there, to_ranks)
@@ -207,18 +205,6 @@ def test_errors():
         tw.ones(2, placement=cuda([4]), sbp=B)
     with pytest.raises(ValueError, match="placement: cpu or cuda is wanted, got 'tpu'"):
         tw.placement("tpu", [0])
-    with pytest.raises(NotImplementedError, match="NCCL has no sum of int16"):
-        data(3, dtype="int16").to_global(where, P).to_global(sbp=B)
-    with pytest.raises(
-        NotImplementedError,
-        match=r"programs of global tensors run on CPUs so far, and one of these lies on cuda\[0, 1\]",
-    ):
-        tw.jit(lambda a: a + 1)(x)
-    with pytest.raises(
-        NotImplementedError,
-        match=r"programs of global tensors run on CPUs so far, and one of these lies on cuda\[0, 1\]",
-    ):
-        tw.jit(lambda a: a.to_global(sbp=B))(x)
     tw.env.init(devices_per_process=6)
     with pytest.raises(tw.PlacementError, match="rank 5 has no GPU: this process owns 6 ranks and sees 4 GPUs"):
         tw.ones(2, placement=cuda([5]), sbp=B)

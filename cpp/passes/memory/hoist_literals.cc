@@ -15,7 +15,8 @@
 //     return %2
 //   } : float32[]
 //
-// Inside, other passes no longer see what they are: it comes after those.
+// Inside, other passes no longer see what they are: it comes after those. In regions that run on several
+// accelerators they stay, since each of these may read them.
 #include "ir/layouts.h"
 #include "passes/memory/memory.h"
 
@@ -59,6 +60,7 @@ void hoist_literals(Graph& graph) {
   nodes.reserve(graph.nodes.size());
   for (auto& node : graph.nodes) {
     for (auto& region : node->regions) {
+      if (region->ranks.size() > 1) continue;
       std::vector<std::unique_ptr<Node>> kept;
       for (auto& one : region->nodes) {
         if (is_literal(*one))

@@ -28,9 +28,10 @@ void number_boxings(const ir::Graph& graph, BoxingOrder* order) {
 
 class Cutter {
  public:
-  // `locals`: of the graph that `whole` is, or is a region of.
-  Cutter(ir::Graph& whole, std::vector<int64_t> ranks, const BoxingOrder& order, const ir::LocalNodes& locals)
-      : whole_(whole), count_(whole.number()), order_(order), locals_(locals) {
+  // `locals`: of the graph that `whole` is, or is a region of, which runs on accelerators if `elsewhere`.
+  Cutter(ir::Graph& whole, std::vector<int64_t> ranks, const BoxingOrder& order, const ir::LocalNodes& locals,
+         bool elsewhere)
+      : whole_(whole), count_(whole.number()), order_(order), locals_(locals), elsewhere_(elsewhere) {
     result_.ranks = std::move(ranks);
     result_.graph = std::make_unique<ir::Graph>();
     values_.assign(result_.ranks.size(), std::vector<ir::Value>(count_));
@@ -52,7 +53,7 @@ class Cutter {
     nodes();
     for (size_t i = 0; i < whole_.outputs.size(); i++) {
       if (goes_on && i == 0)
-        part().outputs.push_back(any_part(whole_.outputs[0]));
+        add_output(any_part(whole_.outputs[0]), -1);
       else
         output(i);
     }
@@ -65,6 +66,8 @@ class Cutter {
   void begin() {
     ir::Graph& graph = part();
     graph.name = whole_.name;
+    graph.device = whole_.device;
+    if (elsewhere_) graph.ranks = result_.ranks;
     graph.numbers = whole_.numbers;
     graph.strings = whole_.strings;
     graph.draws = whole_.draws;
@@ -97,9 +100,13 @@ class Cutter {
     const ir::GraphValue& value = ir::graph_value(whole_.outputs[i]);
     for_each_part(value, [&](size_t r) {
       if (!of(value, r)) return;
-      part().outputs.push_back(of(value, r));
       result_.outputs.push_back(part_of(value, static_cast<int>(i), r));
+      add_output(of(value, r), result_.outputs.back().rank);
     });
+  }
+  void add_output(ir::Value value, int64_t rank) {
+    part().outputs.push_back(std::move(value));
+    if (elsewhere_) part().output_ranks.push_back(rank);
   }
 
   ir::Value& of(const ir::GraphValue& value, size_t r) { return values_[r][value.id]; }
@@ -270,7 +277,8 @@ class Cutter {
     starts.push_back(static_cast<int>(inputs.size()));
     std::vector<std::unique_ptr<ir::Graph>> regions;
     for (const auto& region : node.regions)
-      regions.push_back(Cutter(*region, result_.ranks, order_, locals_).run_region(loop && node.inputs[0]));
+      regions.push_back(
+          Cutter(*region, result_.ranks, order_, locals_, elsewhere_).run_region(loop && node.inputs[0]));
     ir::Node& made = part().append(*node.def, {inputs.data(), inputs.size()}, {starts.data(), starts.size()},
                                    node.attrs.get(), std::move(regions));
     places_.push_back({0, has_boxings(made)});
@@ -352,6 +360,7 @@ class Cutter {
   std::vector<NodePlace> places_;               // of the nodes of the part
   const BoxingOrder& order_;
   const ir::LocalNodes& locals_;
+  const bool elsewhere_;
   bool in_region_ = false;
   ProcessGraph result_;
 };
@@ -362,7 +371,7 @@ ProcessGraph graph_of_process(ir::Graph& graph, std::vector<int64_t> ranks) {
   BoxingOrder order;
   number_boxings(graph, &order);
   const ir::LocalNodes locals(graph);
-  return Cutter(graph, std::move(ranks), order, locals).run();
+  return Cutter(graph, std::move(ranks), order, locals, graph.device != "cpu").run();
 }
 
 namespace {

@@ -45,6 +45,11 @@ void keep_only(List& list, const std::vector<char>& keep, size_t first = 0) {
   list.resize(next);
 }
 
+void keep_outputs(Graph& region, const std::vector<char>& keep) {
+  keep_only(region.outputs, keep);
+  if (!region.output_ranks.empty()) keep_only(region.output_ranks, keep);
+}
+
 void keep_leaves(std::vector<ir::Leaf>& leaves, const std::vector<char>& keep) {
   size_t next = 0;
   for (size_t i = 0; i < leaves.size(); i++)
@@ -80,7 +85,7 @@ void drop_outputs(Node& node, const std::vector<char>& keep) {
 void trim_cond(Node& node, const std::vector<char>& read) {
   std::vector<char> inputs(node.inputs.size() - 1);
   for (auto& region : node.regions) {
-    keep_only(region->outputs, read);
+    keep_outputs(*region, read);
     remove_dead_code(*region);
     std::vector<char> needed = needed_inputs(*region, std::vector<char>(region->outputs.size(), 1));
     for (size_t i = 0; i < inputs.size(); i++) inputs[i] |= needed[i];
@@ -112,7 +117,7 @@ void trim_loop(Node& node, const std::vector<char>& read) {
   };
   auto starts = ir::loop_starts(count(0, shape.carried), count(shape.carried, shape.slices),
                                 count(shape.carried + shape.slices, shape.captures));
-  keep_only(body.outputs, outputs);
+  keep_outputs(body, outputs);
   remove_dead_code(body);
   drop_outputs(node, {outputs.begin() + shape.pred, outputs.end()});
   keep_leaves(body.inputs, inputs);

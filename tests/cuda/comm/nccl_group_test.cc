@@ -106,6 +106,7 @@ void compare(Case c, const std::vector<int>& ranks) {
   auto found =
       run<OnDevice>(c, on_cuda, [&](const Bytes& bytes, int m) { return OnDevice(bytes, ranks[m]); });
   CHECK(found == expected);
+  CHECK_EQ(on_cuda->moved_bytes(), on_cpu->moved_bytes());
 }
 
 void compare(Case c) {
