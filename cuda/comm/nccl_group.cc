@@ -237,7 +237,7 @@ bool NcclGroup::launch(NcclWork& work) {
     work.done_.back()->record(all.stream(k));
   }
   work.launched_ns_ = now_ns();
-  count_moved(moved_bytes(work.kept_.call, *this));
+  count_moved(cuda::moved_bytes(work.kept_.call, *this));
   return true;
 }
 

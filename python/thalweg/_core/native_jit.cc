@@ -110,8 +110,11 @@ void bind_jit(pb::module_& m) {
       .def("recorded_launches", [](session::Step& step) { return step.program().recorded_launches(); })
       .def("arena_bytes", [](session::Step& step) { return step.program().arena_bytes(); })
       .def("lower_bound_bytes", [](session::Step& step) { return step.program().plan().lower_bound_bytes; })
-      .def("launch_count",
-           [](session::Step& step) { return step.program().plan().actors[0].launches.size(); });
+      .def("launch_count", [](session::Step& step) {
+        size_t count = 0;
+        for (const plan::Actor& actor : step.program().plan().actors) count += actor.launches.size();
+        return count;
+      });
 
   pb::class_<eager::Tracer>(m, "Tracer",
                             "Records what the front end does on this thread instead of doing it.")
