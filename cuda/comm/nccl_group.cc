@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/local_calls.h"
+#include "comm/progress.h"
 #include "comm/world.h"
 #include "cuda/comm/groups.h"
 #include "cuda/comm/moved_bytes.h"
@@ -128,6 +129,7 @@ void NcclWork::wait(int64_t timeout_ms) {
       check_alive();
     }
     if (turn < 200) continue;
+    comm::progress_until([] { return false; }, 0);  // groups on CPUs may have news for others
     bool long_ago = now_ns() - begin > 1'000'000'000;
     std::this_thread::sleep_for(std::chrono::microseconds(long_ago ? 1000 : 50));
     if (turn % 256 == 0) comm::check_interrupt();
