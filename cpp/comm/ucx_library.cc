@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <ucs/config/global_opts.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -20,6 +21,7 @@ struct Loaded {
   bool tried = false;
   std::string problem;
   UcxLibrary calls;
+  std::atomic<const UcxLibrary*> ready{nullptr};  // the calls, once there are any
 };
 
 Loaded& loaded() {
@@ -86,6 +88,7 @@ std::string why_no_ucx() {
     const char* named = std::getenv("THALWEG_UCX");
     state.problem = load(named && *named ? named : state.path, &state.calls);
     state.tried = true;
+    if (state.problem.empty()) state.ready.store(&state.calls, std::memory_order_release);
   }
   return state.problem;
 }
@@ -98,6 +101,8 @@ uint32_t ucx_version() {
 }
 
 const UcxLibrary& ucx() {
+  if (const UcxLibrary* ready = loaded().ready.load(std::memory_order_acquire)) [[likely]]
+    return *ready;
   std::string problem = why_no_ucx();
   TW_CHECK(problem.empty(), kComm, problem);
   return loaded().calls;

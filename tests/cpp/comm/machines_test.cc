@@ -1,5 +1,7 @@
 // Groups over several machines: played by processes on one that do not share memory, so that all goes over
 // TCP.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <ctime>
 #include <latch>
@@ -183,6 +185,32 @@ TEST_OVER_EACH(messages_between_machines_keep_their_order_and_may_come_early) {
           CHECK_EQ(second[kLong - 1], 3.f);
         }
         group->post({})->wait();
+      },
+      transport);
+}
+
+// What was on its way to it then comes to nothing, and the group goes on.
+TEST_OVER_EACH(memory_of_a_message_that_has_failed_is_not_written_any_more) {
+  run_processes(
+      {1, 1}, {0, 1},
+      [](Fabric& fabric) {
+        Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
+        group->post({})->wait();
+        std::vector<float> data(16'000'000, fabric.world().self() == 1 ? 1.f : 0.f);
+        Message message{.from = 1, .to = 0, .data = data.data(), .count = 16'000'000};
+        if (fabric.world().self() == 1) {
+          CHECK_THROWS(Error, group->send(message)->wait(), "not complete within 1 ms");
+        } else {
+          Ref<Request> coming = group->receive(message);
+          while (std::atomic_ref(data[0]).load() != 1.f) CHECK(!coming->test());
+          CHECK_THROWS(Error, coming->wait(1),
+                       "not complete within 1 ms in group [0, 1]: waiting for rank 1");
+          data.assign(data.size(), 9.f);
+        }
+        group->begin_anew();
+        for (int again = 0; again < 20; again++) group->post({})->wait();
+        if (fabric.world().self() == 0)
+          CHECK_EQ(std::count(data.begin(), data.end(), 9.f), static_cast<std::ptrdiff_t>(data.size()));
       },
       transport);
 }
