@@ -4,7 +4,8 @@
 #   make conformance [ARGS=...]  the peers' suites (adds torch)            make nightly      everything, whole
 #   make lint                    format, lint, layers, length              make wheel        a repaired wheel, tried
 #   make check-ops               every op is complete                      make test-cuda    the CUDA backend, emulated
-#   make check-cuda              compiles the kernels with nvcc            make clean        removes build/ and .venv
+#   make conformance-cuda        the peers' ops on CUDA, emulated          make clean        removes build/ and .venv
+#   make check-cuda              compiles the kernels with nvcc
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -22,7 +23,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet
 CPP := $(shell find cpp cmake python/thalweg -name '*.cc' -o -name '*.h' -o -name '*.pyx' -o -name '*.px[di]' \
          -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name 'locate_wheels.py')
 
-.PHONY: build demo test test-cpp test-python test-doc test-cuda check-cuda conformance conformance-sample nightly sanitize asan tsan asan-python lint format \
+.PHONY: build demo test test-cpp test-python test-doc emulator test-cuda check-cuda conformance conformance-cuda conformance-sample nightly sanitize asan tsan asan-python lint format \
         check-ops wheel clean
 
 # --- the environment and the build ---
@@ -72,9 +73,12 @@ test-doc: build
 
 # The CUDA backend on the emulator: needs neither a GPU nor nvcc.
 EMULATED := $(CURDIR)/$(BUILD)/tests/cuda/libthalweg_cuda_emulated.so
-test-cuda: build
+emulator: build
 	$(BIN)/cmake -S . -B $(BUILD) -DTHALWEG_CUDA_EMULATOR=ON
-	$(BIN)/cmake --build $(BUILD) --target thalweg_cuda_emulated test_cuda
+	$(BIN)/cmake --build $(BUILD) --target thalweg_cuda_emulated
+
+test-cuda: emulator
+	$(BIN)/cmake --build $(BUILD) --target test_cuda
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -R '^cuda/'
 	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python -m pytest -q tests/cuda $(ARGS)
 	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs \
@@ -90,9 +94,15 @@ check-cuda: $(VENV)/stamp-build
 conformance: build $(VENV)/stamp-conformance
 	$(BIN)/python tools/conformance.py $(ARGS)
 
+# The operators' kernels for CUDA on the emulator, values and gradients. The nightly run takes more dtypes.
+CUDA_DTYPES := $(if $(THALWEG_NIGHTLY),--dtypes float32$(comma)bfloat16$(comma)float16$(comma)complex64$(comma)int64$(comma)bool)
+conformance-cuda: emulator $(VENV)/stamp-conformance
+	THALWEG_CUDA_EMULATOR=$(EMULATED) $(BIN)/python tools/conformance.py --device cuda --demanded $(CUDA_DTYPES) $(ARGS)
+
 # What .ci/run has time for: a twentieth of the ops, chosen by hash.
 conformance-sample:
 	$(MAKE) conformance ARGS="--demanded --sample-fraction 0.05"
+	$(MAKE) conformance-cuda ARGS="--sample-fraction 0.05"
 
 # --- what developers and the machines that check run ---
 
@@ -151,7 +161,7 @@ asan-python: $(VENV)/stamp-build
 nightly: export HYPOTHESIS_PROFILE = explore
 nightly: export THALWEG_SBP = all
 nightly: export THALWEG_NIGHTLY = 1
-nightly: lint check-ops test test-cuda conformance sanitize asan-python wheel
+nightly: lint check-ops test test-cuda conformance conformance-cuda sanitize asan-python wheel
 
 # A clean virtual environment gets the repaired wheel and nothing of the build.
 wheel: $(VENV)/stamp-dev

@@ -1,14 +1,16 @@
 """Checks that every op of the registry is complete. Exits 1 with one line for each missing part.
 
-An op needs: a doc; inference; a kernel for the CPU unless it is a composite or a view; a gradient, or in its definition
-the reason why it has none; an SBP rule; a cost; and a test under tests/ops that names it. What an op lacks on purpose
-stands in REASONS. A kernel without a definition is an error too.
+An op needs: a doc; inference; a kernel for the CPU unless it is a composite or a view, and one for CUDA where the CPU
+has one; a gradient, or in its definition the reason why it has none; an SBP rule; a cost; and a test under tests/ops
+that names it. What an op lacks on purpose stands in REASONS and, on CUDA, in ON_THE_CPU_ALONE. A kernel without a
+definition is an error too, and so is a reason for what is there.
 """
 
 import re
 import sys
 from pathlib import Path
 
+from cpu_alone import ON_THE_CPU_ALONE
 from op_registry import Op, load
 
 # (op, part): why the op has no such part
@@ -17,6 +19,22 @@ REASONS: dict[tuple[str, str], str] = {(op, part): _CONTROL for op in ("cond", "
 REASONS["boxing_part", "kernel"] = "ranks meet in it: boxing moves its data, no kernel"
 for _op in ("take_part", "join_parts"):
     REASONS[_op, "kernel"] = "they are gone when a graph is cut into those of the processes"
+
+
+def cuda_kernels(root: Path) -> set[str]:
+    """The ops whose names the registering functions of cuda/ops and cuda/comm give."""
+    found: set[str] = set()
+    for path in (root / "cuda").rglob("*.cu"):
+        for body in re.findall(r"^void kernels_\w+\(.*?^\}|^void kernels_\w+\(.*\}$", path.read_text(), re.M | re.S):
+            found.update(re.findall(r'"(\w+)"', body))
+    return found
+
+
+def cuda_problems(ops: list[Op], on_cuda: set[str]) -> list[str]:
+    """Ops with a kernel for the CPU alone that have no reason, and reasons that nothing needs."""
+    alone = {op["name"] for op in ops if "cpu" in op["kernels"]} - on_cuda
+    problems = [f"{name}: no kernel for CUDA" for name in sorted(alone - set(ON_THE_CPU_ALONE))]
+    return problems + [f"ON_THE_CPU_ALONE: {name} is not" for name in sorted(set(ON_THE_CPU_ALONE) - alone)]
 
 
 def missing_parts(op: Op, tested: set[str]) -> list[str]:
@@ -64,6 +82,7 @@ def check(ops: list[Op], root: Path) -> list[str]:
     problems = [f"{op['family']}/{op['name']}: no {part}" for op in ops for part in missing_parts(op, tested)]
     names = {op["name"] for op in ops}
     problems += [f"REASONS: {name}, {part}: no such op" for name, part in REASONS if name not in names]
+    problems += cuda_problems(ops, cuda_kernels(root))
     return problems + kernels_without_definition(root, names)
 
 

@@ -222,7 +222,8 @@ namespace {
 void run_elsewhere(const ir::OpDef& def, device::Kernel kernel, std::span<const ir::Value> inputs,
                    std::span<const int> starts, const void* attrs, std::span<const ir::Meta> metas,
                    std::span<Tensor> outputs) {
-  TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device);
+  TW_CHECK(kernel, kNotImplemented, def.name(), ": there is no kernel for device ", modes().device,
+           "; move its operands to the CPU first");
   InputList copies;
   std::span<const ir::Value> there = brought(inputs, modes().device, &copies);
   CurrentDevice current;

@@ -2,10 +2,16 @@
 //
 //   TW_FUNCTION(Exp, std::exp(x))
 //   table.add("exp", unary_kernel<Exp>);
+//
+// Those of complex numbers too have a second form, of a WideComplex (complex_functions.h):
+//
+//   TW_COMPLEX_FUNCTION(Exp, std::exp(x), exp(z))
 #pragma once
 
 #include <cmath>
 
+#include "base/gamma.h"
+#include "cuda/common/complex_functions.h"
 #include "cuda/common/pointwise.h"
 
 namespace tw::cuda {
@@ -16,6 +22,14 @@ namespace tw::cuda {
     TW_DEVICE C operator()(C x) const { \
       return __VA_ARGS__;               \
     }                                   \
+  };
+#define TW_COMPLEX_FUNCTION(NAME, REAL, COMPLEX)                               \
+  struct NAME {                                                                \
+    template <class C>                                                         \
+    TW_DEVICE C operator()(C x) const {                                        \
+      return REAL;                                                             \
+    }                                                                          \
+    TW_DEVICE static WideComplex of_complex(WideComplex z) { return COMPLEX; } \
   };
 // Of a gradient g and an input or a result.
 #define TW_BINARY_FUNCTION(NAME, ...)        \
@@ -28,10 +42,19 @@ namespace tw::cuda {
 
 template <class F>
 void unary_kernel(device::KernelContext& k) {
+  if constexpr (requires { &F::of_complex; }) {
+    if (is_complex(k.out().dtype))
+      return dispatch_device_complex(k.out().dtype, [&]<class C>() { pointwise<C, C>(k, OfComplex<F>()); });
+  }
   dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, F()); });
 }
 template <class F>
 void binary_kernel(device::KernelContext& k) {
+  if constexpr (requires { &F::of_complex; }) {
+    if (is_complex(k.out().dtype))
+      return dispatch_device_complex(k.out().dtype,
+                                     [&]<class C>() { pointwise<C, C, C>(k, OfComplex<F>()); });
+  }
   dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
 }
 
@@ -94,6 +117,13 @@ struct Functions {
       return {size, bell, C(0.5) * erfcx(size * C(0.7071067811865476))};
     else
       return {size, bell, C(0.5) * erfcxf(size * C(0.7071067811865476))};
+  }
+  template <class C>
+  TW_BOTH static C erfinv(C x) {
+    if constexpr (sizeof(C) == 8)
+      return ::erfinv(x);
+    else
+      return ::erfinvf(x);
   }
   // a b + c in one rounding, as on CPUs that have such an instruction.
   template <class C>

@@ -108,8 +108,8 @@ void run_all(const Gemm& gemm, const std::vector<Lead>& leads, size_t outer) {
 void matrix_product(const Operand& out, const Operand& a_given, const Operand& b_given, const char* op,
                     const Scalar& alpha, const Scalar& beta, const Operand& bias) {
   if (out.count() == 0) return;
-  TW_CHECK(is_float(out.dtype), kNotImplemented, op, ": matrix products of dtype ", out.dtype,
-           " are not supported on CUDA");
+  TW_CHECK(is_float(out.dtype) || is_complex(out.dtype), kNotImplemented, op, ": matrix products of dtype ",
+           out.dtype, " are not supported on CUDA");
   Factor a(a_given, op), b(b_given, op);
   const Operand &x = a.operand(), &y = b.operand();
   Gemm gemm{op,
@@ -123,8 +123,8 @@ void matrix_product(const Operand& out, const Operand& a_given, const Operand& b
             out.data,
             out.size(-1),
             0,
-            alpha.to<double>(),
-            beta.to<double>(),
+            alpha.to_complex(),
+            beta.to_complex(),
             bias.present() ? bias.data : nullptr};
   std::vector<Lead> leads = leads_of(out, x, y);
   if (!leads.empty() && !fold(gemm, leads)) {

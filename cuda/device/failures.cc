@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cuda/common/mistakes.h"
 
 namespace tw::cuda {
 
@@ -26,6 +27,7 @@ void note_failure(const std::string& reason) {
 }
 
 void check_failures() {
+  check_mistakes();
   if (!g_any.load(std::memory_order_acquire)) [[likely]]
     return;
   std::string reason;

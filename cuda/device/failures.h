@@ -7,7 +7,8 @@ namespace tw::cuda {
 
 // Work that was queued has been given up, and what it should have written is not there. The first stays.
 void note_failure(const std::string& reason);
-// Throws kComm with it, once. Host code calls this when it has waited for a device.
+// Throws kComm with it, once, or what kernels have found wrong (common/mistakes.h). Host code calls this when
+// it has waited for a device.
 void check_failures();
 // Whoever waited for that work has been told.
 void forget_failure(const std::string& reason);

@@ -17,7 +17,8 @@ struct GemmMatrix {
 };
 
 // c = alpha a b + beta c + bias, for each of a batch: a is [m, k], b [k, n], c [m, n] by rows. Sums are in
-// float for float and the half types, in double for double. With beta 0 what c held is not read; `bias` may
+// float for float and the half types, in double for double, in their own dtype for complex numbers, which
+// have no bias. With beta 0 what c held is not read; `bias` may
 // be null.
 struct Gemm {
   const char* op;
@@ -26,7 +27,7 @@ struct Gemm {
   GemmMatrix a, b;
   void* c;
   int64_t c_down, c_batch;
-  double alpha, beta;
+  complex128 alpha, beta;
   const void* bias;  // [n]
 };
 

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import torch
 
-from . import ties
+from . import on_device, ties
 from .compare import TOLERANCES, compare
 from .convert import dtype_name, rebuild, tensors_of, to_numpy, tw_dtype
 from .demanded import UNWRITTEN, UP_TO_SIGNS
@@ -86,6 +86,8 @@ def agree(op, torch_fn, tw_fn, sample):
     for tensor in tensors_of(want):
         tw_dtype(tensor.dtype)  # Inconvertible where only torch has it
     got = _thalweg(tw_fn, sample)
+    if message := on_device.misplaced((sample.input, sample.args, sample.kwargs), got):
+        return message
     draw = drawn(op, torch_fn, sample)
     if draw is not None:
         again = _thalweg(tw_fn, sample.noncontiguous())
@@ -95,7 +97,7 @@ def agree(op, torch_fn, tw_fn, sample):
     if op.name in UP_TO_SIGNS:
         finish = sample.output_process_fn_grad
         return compare(want, got, values=False) or compare(finish(want), THALWEG.target(finish)(got))
-    return compare(want, got, _exact(torch_fn, sample), values=op.name not in UNWRITTEN)
+    return compare(want, got, _exact(torch_fn, sample), on_device.factor(sample), op.name not in UNWRITTEN)
 
 
 def _thalweg(fn, sample):
@@ -182,7 +184,7 @@ def _in_place(op, fn, sample):
     draw = drawn(op, op.op, sample)
     if draw is not None:
         return compare(want, got, values=False) or draw.holds(sample, got)
-    return compare(want, got, _exact(op.op, sample), values=op.name not in UNWRITTEN)
+    return compare(want, got, _exact(op.op, sample), on_device.factor(sample), op.name not in UNWRITTEN)
 
 
 def _must_raise(call, reason):

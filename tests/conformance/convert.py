@@ -1,18 +1,38 @@
 """Torch values to thalweg values and back to NumPy, through NumPy alone.
 
 A tensor is rebuilt over a flat buffer with the same strides and offset, so that a non-contiguous sample stays one.
-bfloat16, which NumPy lacks, crosses as int16 bits.
+bfloat16, which NumPy lacks, crosses as int16 bits. thalweg's side lies on the device that `use_device` names.
 """
 
 import inspect
+import os
 import types
 
 import numpy as np
 import thalweg as tw
 import torch
+from thalweg._core import _native
 
 _STORAGE_EXTENT_LIMIT = 1 << 26
 _NUMPY_DIMS = 32
+_device = tw.device("cpu")
+
+
+def use_device(name):
+    """Where thalweg's tensors are made from now on; LookupError with the reason where there is no such device.
+
+    THALWEG_CUDA_EMULATOR, the path of the emulated CUDA library, gives it some.
+    """
+    global _device
+    if name == "cuda" and (emulator := os.environ.get("THALWEG_CUDA_EMULATOR")):
+        _native.load_accelerator(emulator)
+    if name == "cuda" and not tw.cuda.is_available():
+        raise LookupError(f"no CUDA devices: {tw.cuda.why_unavailable()}")
+    _device = tw.device(name)
+
+
+def device():
+    return _device
 
 
 class Inconvertible(Exception):
@@ -52,7 +72,7 @@ def tensor_to_tw(t):
         array = (flat.view(torch.int16) if bits else flat).numpy().copy()
     else:
         array, bits = _flat(source)
-    result = tw.from_numpy(array)
+    result = tw.from_numpy(array).to(_device)
     result = result.view(tw.bfloat16) if bits else result
     if not source.is_contiguous():
         result = result.as_strided(tuple(source.shape), tuple(source.stride()), 0)
@@ -77,7 +97,7 @@ def tensor_to_torch(t):
 
 def to_numpy(t):
     """The values of a torch or thalweg tensor as a NumPy array; bfloat16 becomes float32."""
-    t = t.detach()
+    t = t.detach().cpu()
     if isinstance(t, torch.Tensor):
         t = t.resolve_conj().resolve_neg().clone()  # clone: a zero tensor of autograd's has no memory
     if dtype_name(t.dtype) != "bfloat16":
@@ -143,7 +163,7 @@ class ToThalweg:
         if isinstance(x, torch.device):
             if x.type != "cpu":
                 raise Inconvertible(f"device {x}")
-            return tw.device("cpu")
+            return _device
         if isinstance(x, (torch.layout, torch.memory_format)):
             name = dtype_name(x)
             if name.startswith("sparse") or name == "jagged":

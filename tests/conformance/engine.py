@@ -3,8 +3,9 @@
 import functools
 import time
 
-from . import checks, compiled, errors, grads, samples
+from . import checks, compiled, errors, grads, on_device, samples
 from .compare import describe_call
+from .convert import tensors_of
 from .outcome import SKIP
 from .result import Result, perform
 
@@ -53,7 +54,9 @@ def run(name, dtypes=samples.DTYPES, wanted=ALL_CHECKS):
     for dtype in samples.dtypes_of(op, dtypes):
         table = checks_for(op, dtype, wanted)
         for index, sample in enumerate(samples.inputs(name, dtype)):
-            if not result.missing:
+            if large := on_device.too_large(tensors_of((sample.input, sample.args, sample.kwargs))):
+                result.skip(large)
+            elif not result.missing:
                 perform(result, dtype, index, sample, table, describe_call, "value")
     if "errors" in wanted and not result.missing:
         table = {"errors": functools.partial(errors.error_input, op)}

@@ -2,6 +2,7 @@
 
 tools/conformance.py gelu matmul --dtypes float32,float64 -v    a few ops, failures in full
 tools/conformance.py                                            everything, JSON and the Markdown table
+tools/conformance.py --device cuda --demanded                   the operators' kernels for CUDA (THALWEG_CUDA_EMULATOR)
 """
 
 import argparse
@@ -30,6 +31,9 @@ def parse(argv):
     parser.add_argument("--checks", default="", help="comma separated; default: all (--checks help lists them)")
     parser.add_argument("--suite", default="", help=f"{', '.join(KINDS)}; default: all (or what the names match)")
     parser.add_argument("--demanded", action="store_true", help="only the names that must be offered")
+    parser.add_argument(
+        "--device", default="cpu", choices=("cpu", "cuda"), help="of thalweg's tensors; torch's stay on the CPU"
+    )
     parser.add_argument("--sample-fraction", type=float, default=1.0, help="this part of the names, chosen by hash")
     parser.add_argument(
         "-v", "--verbose", action="count", default=0, help="show failing calls; twice: all that are kept"
@@ -43,6 +47,10 @@ def parse(argv):
     args = parser.parse_args(argv)
     args.dtypes = [d for d in args.dtypes.split(",") if d]
     args.checks = [c for c in args.checks.split(",") if c]
+    if args.device != "cpu":
+        args.suite = args.suite or "op"
+        if args.suite != "op":
+            parser.error(f"--device {args.device} runs the suite op alone, not {args.suite}")
     return args
 
 
@@ -60,7 +68,14 @@ class _Here:
 
 def _listing(worker, args):
     kinds = args.suite.split(",") if args.suite else list(KINDS)
-    unit = {"kind": "list", "suites": kinds, "words": args.names, "demanded": args.demanded, "checks": args.checks}
+    unit = {
+        "kind": "list",
+        "device": args.device,
+        "suites": kinds,
+        "words": args.names,
+        "demanded": args.demanded,
+        "checks": args.checks,
+    }
     answer = worker.run(dict(unit, fraction=args.sample_fraction), pool.START_SECONDS)
     if "error" in answer:
         raise SystemExit(f"conformance: {answer['error']}")
@@ -68,7 +83,7 @@ def _listing(worker, args):
 
 
 def _units(listing, args):
-    common = {"dtypes": args.dtypes, "checks": args.checks}
+    common = {"device": args.device, "dtypes": args.dtypes, "checks": args.checks}
     return [dict(common, kind=kind, name=name) for kind, names in listing["names"].items() for name in names]
 
 

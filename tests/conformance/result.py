@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
-from . import exempt, names
+from . import exempt, names, on_device
 from .convert import Inconvertible
 from .outcome import SKIP, Rejected, first_line
 
@@ -42,6 +42,9 @@ class Result:
     def count(self, dtype, check, outcome):
         self.counts.setdefault(dtype, {}).setdefault(check, Counter())[outcome] += 1
 
+    def skip(self, reason):
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
     def keep(self, failure):
         """Keeps the first failures of each (check, dtype), so that one bad check does not hide the others."""
         same = [f for f in self.failures if (f.check, f.dtype) == (failure.check, failure.dtype)]
@@ -58,7 +61,7 @@ class Result:
 
 
 def run_check(fn, sample):
-    """(outcome, message) of one check on one sample; the outcome is "missing" when thalweg lacks a name."""
+    """(outcome, message) of one check on one sample: "missing" when thalweg lacks a name; "refused" with a reason."""
     try:
         message = fn(sample)
     except (Rejected, Inconvertible):
@@ -66,6 +69,8 @@ def run_check(fn, sample):
     except Exception as e:
         if names.is_missing(e):
             return "missing", str(e)
+        if reason := on_device.refusal(e):
+            return "refused", reason
         return "failed", "raises " + first_line(e)
     if message is SKIP:
         return "skipped", ""
@@ -83,6 +88,9 @@ def perform(result, dtype, index, sample, table, describe, main):
             return
         if outcome == "missing":
             outcome, message = "failed", f"thalweg lacks {message}"
+        if outcome == "refused":
+            result.skip(message)
+            outcome, message = "skipped", ""
         exemption = exempt.find(result.name, dtype, check, sample) if outcome in ("passed", "failed") else None
         if exemption is not None and "value: " not in message:  # a wrong value is never exempt
             result.exemptions.setdefault(exemption.key(), {"passed": 0, "failed": 0})[outcome] += 1

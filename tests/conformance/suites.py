@@ -4,7 +4,7 @@ import hashlib
 
 import torch
 
-from . import array_api, engine, exempt, libraries, modules, onnx_cases, optimizers, samples
+from . import array_api, convert, engine, exempt, libraries, modules, on_device, onnx_cases, optimizers, samples
 from .demanded import MODULES, OPTIMIZERS
 
 
@@ -30,8 +30,10 @@ class Ops:
 
     @staticmethod
     def run(unit):
-        wanted = tuple(unit.get("checks") or engine.ALL_CHECKS)
-        return engine.run(unit["name"], tuple(unit.get("dtypes") or samples.DTYPES), wanted).as_dict()
+        whole = (samples.DTYPES, engine.ALL_CHECKS)
+        dtypes, checks = (on_device.DTYPES, on_device.CHECKS) if on_device.elsewhere() else whole
+        dtypes, wanted = tuple(unit.get("dtypes") or dtypes), tuple(unit.get("checks") or checks)
+        return engine.run(unit["name"], dtypes, wanted).as_dict()
 
 
 class Modules:
@@ -189,4 +191,5 @@ def _list(unit):
 
 def run(unit):
     """One unit of work, as the worker gets it; the result is plain data."""
+    convert.use_device(unit.get("device") or "cpu")
     return _list(unit) if unit["kind"] == "list" else SUITES[unit["kind"]].run(unit)

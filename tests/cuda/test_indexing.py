@@ -170,22 +170,37 @@ def test_windows_that_overlap():
     ],
 )
 def test_wrong_indices(function):
-    """The same error as on the CPU, and nothing written."""
+    """The same error as on the CPU, told to the next to wait, and nothing written."""
     x = make((8, 3))
     with pytest.raises(Exception) as expected:
         function(x)
     y = x.cuda()
     with pytest.raises(expected.type) as got:
         function(y)
+        tw.cuda.synchronize()
     assert str(got.value) == str(expected.value)
     assert (y.cpu() == x).all()
 
 
-def test_in_place_with_a_wrong_index_writes_nothing():
-    x = tw.zeros(4, device="cuda")
-    with pytest.raises(IndexError, match="index 4 is out of bounds for dim 0 of size 4"):
-        x[tw.tensor([0, 4], device="cuda")] = 1.0
-    assert x.tolist() == [0, 0, 0, 0]
+def test_a_wrong_index_in_place_writes_nowhere():
+    x, one = tw.zeros(4, device="cuda"), tw.ones((), device="cuda")
+    indices = tw.tensor([[0, 4], [-5, 1]], device="cuda")
+    x[indices[0]] = one
+    x[indices[1]] += one
+    with pytest.raises(IndexError, match="index (4|-5) is out of bounds for dim 0 of size 4"):
+        x.tolist()
+    assert x.tolist() == [1, 1, 0, 0]
+
+
+def test_mistakes_are_told_once_to_who_waits():
+    """The call returns, other work goes on, and the next read says what was wrong."""
+    x, zero = tw.tensor([6, 7], device="cuda"), tw.tensor([2, 0], device="cuda")
+    quotients = x // zero
+    other = x + x
+    with pytest.raises(RuntimeError, match="floor_divide: ZeroDivisionError: an integer was divided by zero"):
+        other.tolist()
+    assert other.tolist() == [12, 14] and quotients[0].item() == 3
+    tw.cuda.synchronize()
 
 
 def test_assert_none():

@@ -46,6 +46,21 @@ def test_sort(dtype):
     same(lambda x: x.sort(), make((), dtype))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "bfloat16", "float32", "float64"])
+def test_front_of_long_rows(dtype):
+    """Selected digit by digit; equal elements in the order of their places, NaN first among the largest."""
+    few = tw.tensor(np.random.default_rng(0).integers(0, 3, (2, 5000))).to(getattr(tw, dtype))
+    for x in (few, make((3, 4100), dtype), make((2100, 2), dtype).t()):
+        if x.dtype.is_floating_point:
+            x[0, 77], x[1, 4] = float("nan"), -float("inf")
+        for k in (1, 7, 2048, 2049):
+            for largest in (True, False):
+                values, places = x.topk(min(k, x.shape[1]), 1, largest)
+                got = x.cuda().topk(min(k, x.shape[1]), 1, largest)
+                assert (got[1].cpu() == places).all()
+                np.testing.assert_array_equal(got[0].cpu().double().numpy(), values.double().numpy())
+
+
 @pytest.mark.parametrize("dtype", ["int32", "bfloat16", "float32", "float64"])
 def test_selections(dtype):
     for shape in SHAPES:

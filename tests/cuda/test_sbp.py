@@ -1,11 +1,10 @@
 """A sample of ops in every SBP signature that they offer, each part on another CUDA device, forward and backward."""
 
-import itertools
-
 import numpy as np
 import pytest
 import thalweg as tw
-from sharded import Call, check_signature, meshes, seconds
+from on_device import CallThere
+from sharded import Call, check_offered
 from thalweg._registry import ops
 
 
@@ -38,27 +37,11 @@ SAMPLES = {
 }
 
 
-class OnCuda(Call):
-    """A call of which every part runs on the next device."""
-
-    devices = itertools.cycle(range(tw.cuda.device_count() or 1))
-
-    def run(self, tensors, *places):
-        device = tw.device("cuda", next(self.devices))
-        there = [t if t is None else t.to(device) for t in tensors]
-        results = super().run(there, *places)
-        assert all(t.device == device for t in results)
-        return [t.cpu() for t in results]
-
-
 @pytest.mark.parametrize("name", SAMPLES)
 def test_signatures(name):
     op, args = SAMPLES[name]
-    call, on_cpu = OnCuda(op, args, {}), Call(op, args, {})
+    call, on_cpu = CallThere(op, args, {}), Call(op, args, {})
     assert call.signatures
     for found, expected in zip(call.outputs, on_cpu.outputs, strict=True):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
-    for i, first in enumerate(call.signatures):
-        for mesh in meshes(call.key(), i):
-            for second in seconds(call, i) if len(mesh) == 2 else [None]:
-                check_signature(call, mesh, [first] if second is None else [first, second], True)
+    check_offered(call, True)

@@ -88,7 +88,7 @@ def check(
     lie in memory in another order, which BLAS then sums in another order.
     """
     if on_device.DEVICE:
-        return on_device.check(function, samples, grad, inplace, exact)
+        return on_device.check(function, samples, grad, inplace, exact, sbp)
     for number, s in enumerate(samples):
         what = f"sample {number}"
         args, kwargs = s.map(lambda a: a)

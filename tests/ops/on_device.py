@@ -3,28 +3,62 @@
 THALWEG_TEST_DTYPES names the dtypes, separated by commas; float32 and bfloat16 unless it is set. Where the device has
 no kernel for an op, or none for the dtype, the rest is compared and a warning says what was not; a check that could
 compare nothing is a skip. The compiled function is held against the function there, in float32.
+
+Of the calls of ops that a sample is made of, one in SHARDED runs in every SBP signature that its op offers, each part
+on another of the devices; with THALWEG_SBP=all every call does.
 """
 
+import itertools
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+import sharded
 import thalweg as tw
+from calls import calls_of
 from tolerance import assert_close
 
 DEVICE = os.environ.get("THALWEG_TEST_DEVICE", "")
 DTYPES = os.environ.get("THALWEG_TEST_DTYPES", "float32,bfloat16").split(",")
+
+SHARDED = 20
 
 
 class MissingKernel(UserWarning):
     """A part of a check that the device cannot run yet."""
 
 
-def check(function: Callable, samples: Sequence, grad: bool, inplace: str | None, exact: bool) -> None:
-    """Every sample, dense and strided, in every dtype; forward, in place and backward."""
+class CallThere(sharded.Call):
+    """A call of which every part runs on the next device."""
+
+    devices = itertools.cycle(range(tw.cuda.device_count() or 1))
+
+    def run(self, tensors: list, *places: list | None) -> list:
+        device = tw.device("cuda", next(self.devices))
+        there = [t if t is None else t.to(device) for t in tensors]
+        results = super().run(there, *places)
+        assert all(t.device == device for t in results), f"{self.key()}: not all results lie on {device}"
+        return [t.cpu() for t in results]
+
+
+def check_signatures(function: Callable, args: list, kwargs: dict, grad: bool) -> None:
+    """The signatures of the ops that a call is made of, against the whole on the CPU."""
+    for op, call_args, call_kwargs in calls_of(function, args, kwargs, grad):
+        on_cpu = sharded.Call(op, call_args, call_kwargs)
+        if not sharded.ALL and zlib.crc32(on_cpu.key().encode()) % SHARDED:
+            continue
+        there = CallThere(op, call_args, call_kwargs)
+        for found, expected in zip(there.outputs, on_cpu.outputs, strict=True):
+            assert_close(found, _values(expected), "float32", f"{there.key()} on {DEVICE}")
+        sharded.check_offered(there, grad)
+
+
+def check(function: Callable, samples: Sequence, grad: bool, inplace: str | None, exact: bool, sbp: bool) -> None:
+    """Every sample, dense and strided, in every dtype; forward, in place and backward. Then the SBP signatures."""
     missing, compared = set(), 0
     for number, s in enumerate(samples):
         for dtype in DTYPES:
@@ -42,6 +76,8 @@ def check(function: Callable, samples: Sequence, grad: bool, inplace: str | None
                     if "no kernel for device" not in text and "is not supported" not in text:
                         raise
                     missing.add(text)
+        if sbp and not missing:
+            check_signatures(function, *s.map(lambda a: _tensor(a, "float64")), grad)
     if missing and not compared:
         pytest.skip("; ".join(sorted(missing)))
     for text in sorted(missing):
@@ -84,6 +120,11 @@ def _compare_compiled(function: Callable, s: Any, grad: bool, exact: bool, what:
             assert_close(result.cpu(), _values(wanted.cpu()), "float32", f"{what}, compiled")
 
 
+def _tensor(value: np.ndarray, dtype: str) -> tw.Tensor:
+    tensor = tw.tensor(value)
+    return tensor.to(getattr(tw, dtype)) if tensor.dtype.is_floating_point else tensor
+
+
 def _values(tensor: tw.Tensor) -> np.ndarray:
     tensor = tensor.detach()
     return (tensor.float() if tensor.dtype in (tw.bfloat16, tw.float16) else tensor).numpy()
@@ -95,9 +136,7 @@ def _run(
     """Outputs and gradients of one call; `wrap` is put around what computes them."""
 
     def convert(value: np.ndarray) -> tw.Tensor:
-        tensor = tw.tensor(value)
-        if tensor.dtype.is_floating_point:
-            tensor = tensor.to(getattr(tw, dtype))
+        tensor = _tensor(value, dtype)
         if gaps and tensor.ndim:
             tensor = tw.stack([tensor, tensor], -1).to(device)[..., 0]
         tensor = tensor.to(device)

@@ -80,6 +80,11 @@ def check_call(op: Any, args: tuple | list, kwargs: dict, grad: bool) -> None:
     _checked.add(call.key())
     check_programs(call, call.key(), ALL)
     check_none_is_missing(call)
+    check_offered(call, grad)
+
+
+def check_offered(call: Call, grad: bool) -> None:
+    """Every signature that the op offers for the call, on the meshes that are its turn."""
     for i, first in enumerate(call.signatures):
         for mesh in meshes(call.key(), i):
             for second in seconds(call, i) if len(mesh) == 2 else [None]:

@@ -133,6 +133,27 @@ def test_composites_views_and_ops_with_a_reason_need_less():
     assert check_ops.missing_parts({**GELU, "has_grad": False, "no_grad_reason": "flat"}, {"gelu"}) == []
 
 
+def test_what_cuda_lacks_needs_a_reason(monkeypatch):
+    ops = [{**GELU, "name": name} for name in ("gelu", "linalg_qr")]
+    assert check_ops.cuda_problems(ops, {"gelu", "linalg_qr"})[0].startswith("ON_THE_CPU_ALONE: by_rows is not")
+    monkeypatch.setattr(check_ops, "ON_THE_CPU_ALONE", {"linalg_qr": "stated"})
+    assert check_ops.cuda_problems(ops, {"gelu"}) == []
+    assert check_ops.cuda_problems(ops, set()) == ["gelu: no kernel for CUDA"]
+    assert check_ops.cuda_problems(ops, {"gelu", "linalg_qr"}) == ["ON_THE_CPU_ALONE: linalg_qr is not"]
+
+
+def test_kernels_for_cuda_are_found_by_their_names(tmp_path):
+    folder = tmp_path / "cuda" / "ops"
+    folder.mkdir(parents=True)
+    one = 'void kernels_a(T& table) { table.add("one", k); }\n'
+    more = (
+        'void kernels_b(T& table) {\n  for (auto op : {"two", "three"}) table.add(op, k);\n}\nint f() { g("four"); }\n'
+    )
+    (folder / "a.cu").write_text(one)
+    (folder / "b.cu").write_text(more)
+    assert check_ops.cuda_kernels(tmp_path) == {"one", "two", "three"}
+
+
 def test_an_empty_registry_is_a_problem(tmp_path):
     assert check_ops.check([], tmp_path) == ["the registry is empty: nothing was checked"]
 

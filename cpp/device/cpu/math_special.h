@@ -1,6 +1,7 @@
 // Error and gamma functions; see math.h.
 #pragma once
 
+#include "base/gamma.h"
 #include "device/cpu/math_exponential.h"
 
 namespace tw::math {
@@ -86,24 +87,7 @@ inline double lgamma(double x) {
 }
 inline float lgamma(float x) { return static_cast<float>(lgamma(static_cast<double>(x))); }
 
-// The derivative of lgamma: reflection for negative x, recurrence up to 10, then the asymptotic series.
-// Scalar. -inf at +0, inf at -0, NaN at the negative whole numbers and at -inf.
-inline double digamma(double x) {
-  if (x == 0) return std::copysign(detail::kInf<double>, -x);
-  if (x < 0) {
-    if (x == std::floor(x)) return detail::kNan<double>;
-    double rest = x - std::trunc(x);  // keeps the tangent accurate for large |x|
-    return digamma(1 - x) - M_PI / std::tan(M_PI * rest);
-  }
-  double sum = 0;
-  for (; x < 10; x += 1) sum -= 1 / x;
-  double z = 1 / (x * x);
-  double series =
-      z *
-      (1.0 / 12 -
-       z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
-  return sum + (std::log(x) - 0.5 / x - series);
-}
+using ::tw::digamma;
 inline float digamma(float x) { return static_cast<float>(digamma(static_cast<double>(x))); }
 
 }  // namespace tw::math

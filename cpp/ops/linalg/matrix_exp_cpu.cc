@@ -9,28 +9,13 @@
 #include "device/cpu/contiguous.h"
 #include "device/cpu/gemm.h"
 #include "ops/linalg/factor_cpu.h"
+#include "ops/linalg/matrix_exp_formula.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-constexpr double kLargestNorm = 5.371920351148152;  // up to which degree 13 is exact to double precision
-constexpr double kPade[] = {64764752532480000,
-                            32382376266240000,
-                            7771770303897600,
-                            1187353796428800,
-                            129060195264000,
-                            10559470521600,
-                            670442572800,
-                            33522128640,
-                            1323241920,
-                            40840800,
-                            960960,
-                            16380,
-                            182,
-                            1};
 
 template <class T>
 void multiply(int64_t n, const T* a, const T* b, T* out) {
@@ -67,7 +52,8 @@ void exponentiate(int64_t n, T* a) {
     std::fill_n(a, n * n, T(std::numeric_limits<R>::quiet_NaN()));
     return;
   }
-  int halvings = size > kLargestNorm ? static_cast<int>(std::ceil(std::log2(size / kLargestNorm))) : 0;
+  int halvings =
+      size > kPadeLargestNorm ? static_cast<int>(std::ceil(std::log2(size / kPadeLargestNorm))) : 0;
   for (int64_t i = 0; i < n * n; i++) a[i] *= static_cast<R>(std::ldexp(1.0, -halvings));
   ScratchArray<T> memory(6 * n * n);
   T *a2 = memory.data(), *a4 = a2 + n * n, *a6 = a4 + n * n, *u = a6 + n * n, *v = u + n * n,

@@ -1,5 +1,6 @@
 // One pass. sqrt, rsqrt, reciprocal and square run at the bandwidth or the divider's rate; the others take 15
 // to 40 operations an element.
+#include "ops/complex_formula.h"
 #include "ops/pointwise/function_kernels.h"
 
 namespace tw::ops {
@@ -9,19 +10,6 @@ using namespace device;
 namespace {
 
 constexpr double kLn2 = 0.6931471805599453;
-
-// exp(z) - 1 without cancellation near 0: its real part is expm1(x) cos(y) - 2 sin^2(y / 2).
-complex128 complex_expm1(const complex128& z) {
-  double half_sine = std::sin(0.5 * z.imag()), growth = std::expm1(z.real());
-  return {growth * std::cos(z.imag()) - 2 * half_sine * half_sine, (growth + 1) * std::sin(z.imag())};
-}
-
-// The real part of log(1 + z) is log1p(2 x + |z|^2) / 2.
-complex128 complex_log1p(const complex128& z) {
-  double x = z.real(), y = z.imag();
-  if (!(std::abs(x) < 0.5 && std::abs(y) < 0.5)) return std::log(1.0 + z);
-  return {0.5 * std::log1p(x * (2 + x) + y * y), std::atan2(y, 1 + x)};
-}
 
 TW_FUNCTION(Exp, math::exp(x), std::exp(z))
 TW_FUNCTION(Exp2, math::exp2(x), std::exp(z* kLn2))

@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/complex_logarithm_cpu.h"
+#include "ops/complex_formula.h"
+#include "ops/pointwise/float_pairs_formula.h"
 #include "ops/pointwise/function_kernels.h"
 
 namespace tw::ops {
@@ -75,38 +76,11 @@ struct XLog1pY {
   }
 };
 
-// The next value of a 16-bit float: its bits counted up or down, as if they were those of a signed number.
-template <class Half>
-Half next_half(Half from, Half to) {
-  float a = from, b = to;
-  if (a != a) return from;
-  if (b != b || a == b) return to;
-  Half result = from;
-  if (a == 0) {
-    result.bits = static_cast<uint16_t>(b < 0 ? 0x8001 : 0x0001);
-  } else {
-    result.bits = static_cast<uint16_t>(from.bits + ((a < b) == (a > 0) ? 1 : -1));
-  }
-  return result;
-}
-
 void nextafter_kernel(KernelContext& k) {
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    binary_loop<T, T, T>(k, [](C a, C b) -> C {
-      if constexpr (is_half_type<T>)
-        return next_half(T(a), T(b));
-      else
-        return std::nextafter(a, b);
-    });
-  });
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, NextAfterFormula<T>()); });
 }
-
 void heaviside_kernel(KernelContext& k) {
-  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    binary_loop<T, T, T>(k, [](C a, C b) { return a == C(0) ? b : static_cast<C>(a > C(0)); });
-  });
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, HeavisideFormula()); });
 }
 
 }  // namespace

@@ -40,16 +40,10 @@ void angle_kernel(KernelContext& k) {
     if constexpr (is_complex_type<T>) {
       unary_loop<T, typename T::value_type>(k, [](T a) { return std::arg(a); });
     } else if constexpr (is_float_type<T>) {
-      using C = compute_t<T>;
-      unary_loop<T, T>(k, [](C a) { return a != a ? a : a < 0 ? C(M_PI) : C(0); });
+      unary_loop<T, T>(k, RealAngleFormula<compute_t<T>>());
     } else {
-      dispatch_float(k.out().dtype, k.op, [&]<class Out>() {
-        using C = compute_t<Out>;
-        if constexpr (std::is_signed_v<T>)
-          unary_loop<T, Out>(k, [](T a) { return a < 0 ? C(M_PI) : C(0); });
-        else
-          nullary_loop<Out>(k.out(), [] { return C(0); });
-      });
+      dispatch_float(k.out().dtype, k.op,
+                     [&]<class Out>() { unary_loop<T, Out>(k, RealAngleFormula<compute_t<Out>>()); });
     }
   });
 }

@@ -32,4 +32,17 @@ struct DirectionFormula {
   }
 };
 
+// Pi of what is below 0, as an Out.
+template <class Out>
+struct RealAngleFormula {
+  template <class C>
+  TW_FORMULA Out operator()(C a) const {
+    if constexpr (std::is_floating_point_v<C>)
+      if (a != a) return a;
+    if constexpr (std::is_signed_v<C>)
+      if (a < 0) return Out(3.141592653589793);
+    return Out(0);
+  }
+};
+
 }  // namespace tw::ops

@@ -2,6 +2,7 @@
 // take some 40 operations and vectorise, those of double and complex call the C library.
 #include "device/cpu/loops.h"
 #include "device/cpu/math_functions.h"
+#include "ops/complex_formula.h"
 #include "ops/pointwise/power_formula.h"
 
 namespace tw::ops {
@@ -13,7 +14,7 @@ namespace {
 template <class T>
 TW_INLINE T general_power(T base, T exponent) {
   if constexpr (is_complex_type<T>)
-    return exponent == T(0) ? T(1) : std::pow(base, exponent);
+    return complex_power(base, exponent);
   else
     return PowerFormula<math::Functions>()(base, exponent);
 }

@@ -1,9 +1,12 @@
 // See special_functions.cc. M: the functions used.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
+#include "base/dtype.h"
 #include "base/formula.h"
+#include "base/gamma.h"
 #include "ops/pointwise/special_functions.h"
 
 namespace tw::ops {
@@ -25,6 +28,44 @@ struct LogitFormula {
   TW_FORMULA C operator()(C p) const {
     p = p < low ? low : p > high ? high : p;
     return M::log(p / (C(1) - p));
+  }
+};
+
+// (-1)^(n + 1) n! zeta(n + 1, x), or digamma.
+struct PolygammaFormula {
+  int64_t n;
+  double factor;
+  static PolygammaFormula of(const PolygammaAttrs& a) {
+    return {a.n, (a.n % 2 ? 1 : -1) * std::tgamma(static_cast<double>(a.n) + 1)};
+  }
+  template <class C>
+  TW_FORMULA C operator()(C x) const {
+    auto at = static_cast<double>(x);
+    return static_cast<C>(n == 0 ? digamma(at) : factor * zeta(static_cast<double>(n) + 1, at));
+  }
+};
+
+// What takes the place of the special values of T, a real dtype.
+template <class T>
+struct ReplacementFormula {
+  using C = compute_t<T>;
+  C nan, high, low;
+  static ReplacementFormula of(const NanToNumAttrs& a) {
+    return {C(a.nan), C(a.posinf.value_or(largest())), C(a.neginf.value_or(-largest()))};
+  }
+  TW_FORMULA C operator()(C x) const {
+    constexpr C kInf = std::numeric_limits<C>::infinity();
+    return x != x ? nan : x == kInf ? high : x == -kInf ? low : x;
+  }
+
+ private:
+  static double largest() {
+    if constexpr (std::is_same_v<T, float16>)
+      return 65504;
+    else if constexpr (std::is_same_v<T, bfloat16>)
+      return 0x1.FEp127;
+    else
+      return std::numeric_limits<T>::max();
   }
 };
 

@@ -1,4 +1,5 @@
 // One pass, 20 to 60 operations an element; the inverse functions of float compute in double.
+#include "ops/complex_formula.h"
 #include "ops/pointwise/function_kernels.h"
 
 namespace tw::ops {
@@ -35,7 +36,7 @@ struct Sinc {
     T turn = T(kPi) * x;
     return x == T(0) ? T(1) : std::sin(turn) / turn;
   }
-  static complex128 of_complex(const complex128& z) { return z == 0.0 ? 1.0 : std::sin(kPi * z) / (kPi * z); }
+  static complex128 of_complex(const complex128& z) { return complex_sinc(z); }
 };
 
 struct Atan2 {

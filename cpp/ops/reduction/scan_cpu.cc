@@ -8,7 +8,7 @@
 
 #include "device/cpu/reduce.h"
 #include "device/cpu/rows.h"
-#include "ops/complex_logarithm_cpu.h"
+#include "ops/complex_formula.h"
 #include "ops/reduction/reduction.h"
 #include "ops/reduction/scan_formula.h"
 

@@ -32,6 +32,10 @@ cudaDataType_t data_type(const Gemm& gemm) {
       return CUDA_R_32F;
     case DType::kFloat64:
       return CUDA_R_64F;
+    case DType::kComplex64:
+      return CUDA_C_32F;
+    case DType::kComplex128:
+      return CUDA_C_64F;
     default:
       TW_FAIL(kNotImplemented, gemm.op, ": matrix products of dtype ", gemm.dtype,
               " are not supported on CUDA");
@@ -169,22 +173,32 @@ cublasLtMatmulAlgo_t choose(const Gemm& gemm, const Product& product, const Matr
   return (*known)[key] = best.algo;
 }
 
+// alpha or beta as the library reads it.
+struct Factor {
+  Factor(complex128 value, bool wide)
+      : whole(value), half(value), data(wide ? static_cast<const void*>(&whole) : &half) {}
+  Factor(const Factor&) = delete;
+  Factor& operator=(const Factor&) = delete;
+  complex128 whole;  // a real factor is its first part
+  complex64 half;
+  const void* data;
+};
+
 }  // namespace
 
 void run_gemm(const Gemm& gemm, cudaStream_t stream) {
   cudaDataType_t type = data_type(gemm);
-  bool wide = gemm.dtype == DType::kFloat64;
-  Product product(gemm, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide ? CUDA_R_64F : CUDA_R_32F);
+  bool wide = gemm.dtype == DType::kFloat64 || gemm.dtype == DType::kComplex128;
+  cudaDataType_t scale = is_complex(gemm.dtype) ? type : wide ? CUDA_R_64F : CUDA_R_32F;
+  Product product(gemm, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, scale);
   MatrixLayout first = factor_layout(gemm.b, gemm.k, gemm.n, type, gemm);
   MatrixLayout second = factor_layout(gemm.a, gemm.m, gemm.k, type, gemm);
   MatrixLayout result(type, gemm.n, gemm.m, gemm.c_down, gemm.batches, gemm.c_batch, gemm.op);
   cublasLtMatmulAlgo_t algorithm = choose(gemm, product, first, second, result);
   DeviceScratch workspace(kWorkspaceBytes);
-  auto alpha = static_cast<float>(gemm.alpha), beta = static_cast<float>(gemm.beta);
-  const void* scales[] = {wide ? static_cast<const void*>(&gemm.alpha) : &alpha,
-                          wide ? static_cast<const void*>(&gemm.beta) : &beta};
-  check_lt(cublasLtMatmul(handle_of_device(), product.handle(), scales[0], gemm.b.data, first.handle(),
-                          gemm.a.data, second.handle(), scales[1], gemm.c, result.handle(), gemm.c,
+  Factor alpha(gemm.alpha, wide), beta(gemm.beta, wide);
+  check_lt(cublasLtMatmul(handle_of_device(), product.handle(), alpha.data, gemm.b.data, first.handle(),
+                          gemm.a.data, second.handle(), beta.data, gemm.c, result.handle(), gemm.c,
                           result.handle(), &algorithm, workspace.as<void>(), kWorkspaceBytes, stream),
            gemm.op);
 }

@@ -1,8 +1,8 @@
 // embedding_lookup, embedding_backward, embedding_renorm. Forward reads the rows that are looked up and
 // writes them. Backward zeroes the gradient, sorts the indices and adds the rows of each in their order
 // (common/fold_places.h), in float for the half types. renorm sorts them too, and a warp scales a row. Floor:
-// the rows once, the result once, over the bandwidth. Indices that are no row are an error, for which forward
-// and renorm wait for the device.
+// the rows once, the result once, over the bandwidth. Indices that are no row are an error, which the
+// next to wait for the device is told.
 //
 // Per element: 8 bytes and 5 operations (embedding, float32).
 #include "ops/indexing/embedding.h"
@@ -11,8 +11,8 @@
 #include <cmath>
 
 #include "cuda/common/dense.h"
-#include "cuda/common/flag.h"
 #include "cuda/common/fold_places.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/row_values.h"
 
 namespace tw::cuda {
@@ -24,12 +24,20 @@ namespace {
 
 constexpr int kThreads = block_threads(256);
 
+void no_row(const char*, int64_t index, int64_t rows) {
+  TW_FAIL(kIndex, "embedding: index ", index, " is out of bounds for a table of ", rows, " rows");
+}
+
 // The rows of a part of a table: indices name rows of the whole.
 struct Table {
   int64_t count, width;  // indices, elements of a row
   int64_t rows, first_row, whole_rows;
   const int64_t* indices;
-  unsigned long long* wrong;
+  MistakeNote wrong;
+
+  TW_DEVICE void check(int64_t index) const {
+    if (index < 0 || index >= whole_rows) wrong(index, whole_rows);
+  }
 };
 
 // A thread moves a pack of a row; rows of other parts give zeros.
@@ -38,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) lookup_rows(Table t, const T* weight
   int64_t packs = t.width / kPack, task = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (task >= t.count * packs) return;
   int64_t index = t.indices[task / packs], column = task % packs * kPack;
-  if (index < 0 || index >= t.whole_rows) note_wrong(t.wrong, task / packs);
+  t.check(index);
   index -= t.first_row;
   Pack<T, kPack> pack{};
   if (index >= 0 && index < t.rows) pack = load_pack<kPack>(weight + index * pitch + column);
@@ -46,28 +54,20 @@ __global__ void __launch_bounds__(kThreads) lookup_rows(Table t, const T* weight
 }
 
 Table table_of(const Operand& indices, const int64_t* values, int64_t rows, int64_t width, int64_t first_row,
-               int64_t whole_rows) {
-  return {indices.count(), width, rows, first_row, whole_rows < 0 ? rows : whole_rows, values, nullptr};
+               int64_t whole_rows, const char* op) {
+  return {indices.count(),         width, rows, first_row, whole_rows < 0 ? rows : whole_rows, values,
+          mistake_note(op, no_row)};
 }
 
 unsigned blocks_for(int64_t tasks) { return static_cast<unsigned>((tasks + kThreads - 1) / kThreads); }
-
-// Throws kIndex for an index that is no row of the whole table.
-void check_indices(const Table& t, const FirstWrong& wrong) {
-  int64_t position = wrong.position();
-  if (position >= 0)
-    TW_FAIL(kIndex, "embedding: index ", read_one(t.indices + position), " is out of bounds for a table of ",
-            t.whole_rows, " rows");
-}
 
 void lookup_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::EmbeddingAttrs>();
   const Operand& weight = k.in(0);
   if (k.out().count() == 0) return;
   Dense<int64_t> indices(k.in(1), k.op);
-  Table t = table_of(k.in(1), indices.data(), weight.size(0), weight.size(1), a.first_row, a.whole_rows);
-  FirstWrong wrong;
-  t.wrong = wrong.data();
+  Table t =
+      table_of(k.in(1), indices.data(), weight.size(0), weight.size(1), a.first_row, a.whole_rows, k.op);
   TW_CHECK(weight.stride(1) == 1 || t.width == 1, kNotImplemented, k.op,
            ": a table whose rows have gaps is not supported on CUDA; make it contiguous() first");
   dispatch_bytes(weight.dtype, [&]<class T>() {
@@ -77,7 +77,6 @@ void lookup_kernel(KernelContext& k) {
            {blocks_for(t.count * t.width / (packed ? kPack : 1)), kThreads}, t, weight.as<const T>(),
            weight.stride(0), k.out().as<T>());
   });
-  check_indices(t, wrong);
 }
 
 // The row of each index as a key to sort by, `rows` where no row of this part gets a gradient.
@@ -127,7 +126,7 @@ void backward(KernelContext& k) {
   const Operand& out = k.out();
   Dense<T> grad(k.in(0), k.op);
   Dense<int64_t> indices(k.in(1), k.op);
-  Table t = table_of(k.in(1), indices.data(), a.num_weights, out.size(1), a.first_row, a.whole_rows);
+  Table t = table_of(k.in(1), indices.data(), a.num_weights, out.size(1), a.first_row, a.whole_rows, k.op);
   constexpr bool kDirect = std::is_same_v<C, T>;
   size_t count = static_cast<size_t>(out.count());
   DeviceScratch wide(kDirect ? 0 : count * sizeof(C));
@@ -156,7 +155,8 @@ __global__ void __launch_bounds__(kThreads)
     renorm_kernel(PlaceLists<uint32_t> lists, stored_t<T>* table, int64_t pitch, int64_t step, int64_t width,
                   double power, double most) {
   int64_t s = static_cast<int64_t>(blockIdx.x) * (kThreads / kLanes) + warp_index();
-  bool first = s < lists.count && (s == 0 || lists.keys[s - 1] != lists.keys[s]);
+  bool first =
+      s < lists.count && lists.keys[s] < lists.limit && (s == 0 || lists.keys[s - 1] != lists.keys[s]);
   if (!first) return;
   stored_t<T>* row = table + lists.keys[s] * pitch;
   double norm = 0;
@@ -180,18 +180,15 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads) check_rows_kernel(Table t) {
   int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i < t.count && (t.indices[i] < 0 || t.indices[i] >= t.whole_rows)) note_wrong(t.wrong, i);
+  if (i < t.count) t.check(t.indices[i]);
 }
 
 void renorm(KernelContext& k) {
   const auto& a = k.attrs<ops::RenormAttrs>();
   const Operand& out = k.out();
   Dense<int64_t> indices(k.in(1), k.op);
-  Table t = table_of(k.in(1), indices.data(), out.size(0), out.size(1), 0, -1);
-  FirstWrong wrong;
-  t.wrong = wrong.data();
+  Table t = table_of(k.in(1), indices.data(), out.size(0), out.size(1), 0, -1, k.op);
   launch(k.op, check_rows_kernel, {blocks_for(t.count), kThreads}, t);
-  check_indices(t, wrong);
   if (out.data != k.in(0).data) copy_cast(out, k.in(0), k.op);
   if (t.count == 0) return;
   SortedRows<uint32_t> sorted = sort_rows(t, -1, k.op);

@@ -13,8 +13,8 @@
 #include <bit>
 
 #include "cuda/common/copy.h"
-#include "cuda/common/flag.h"
 #include "cuda/common/fold_places.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/rows.h"
 
 namespace tw::cuda {
@@ -41,17 +41,16 @@ struct Lifted {
   Lifted& operator=(const Lifted&) = delete;
 };
 
-// Which place of the indexed tensor an index names, `size` for none of this part. Positions of wrong indices
-// are where they lie in memory, in elements.
+// Which place of the indexed tensor an index names, `size` for none of this part.
 struct PlaceRule {
-  int64_t size, first, whole;
+  int64_t size, first, whole, dim;
   bool wide;  // int64, else int32
-  unsigned long long* wrong;
+  MistakeNote wrong;
 
   TW_DEVICE int64_t operator()(const char* index, int64_t offset) const {
     int64_t value = wide ? *reinterpret_cast<const int64_t*>(index + offset)
                          : *reinterpret_cast<const int32_t*>(index + offset);
-    if (value < 0 || value >= whole) note_wrong(wrong, offset / (wide ? 8 : 4));
+    if (value < 0 || value >= whole) wrong(value, size_of_dim(whole, dim));
     value -= first;
     return value < 0 || value >= size ? size : value;
   }
@@ -64,28 +63,19 @@ class Places {
   Places(const Operand& index, const Operand& indexed, const A& a, const char* op)
       : index(index, *index.sizes),
         dim(wrap_dim(a.dim, indexed.rank(), op)),
-        step(indexed.rank() ? indexed.stride(dim) * size_of(indexed.dtype) : 0),
-        op_(op) {
+        step(indexed.rank() ? indexed.stride(dim) * size_of(indexed.dtype) : 0) {
     int64_t size = indexed.rank() ? indexed.size(dim) : 1;
-    rule = {size, a.first, a.whole < 0 ? size : a.whole, index.dtype == DType::kInt64, wrong_.data()};
-  }
-
-  // Throws kIndex for an index that names nothing.
-  void check() const {
-    int64_t position = wrong_.position();
-    if (position < 0) return;
-    int64_t value = rule.wide ? read_one(index.operand.as<const int64_t>() + position)
-                              : read_one(index.operand.as<const int32_t>() + position);
-    TW_FAIL(kIndex, op_, ": index ", value, " is out of bounds for dim ", dim, " of size ", rule.whole);
+    rule = {size,
+            a.first,
+            a.whole < 0 ? size : a.whole,
+            dim,
+            index.dtype == DType::kInt64,
+            mistake_note(op, index_out_of_bounds)};
   }
 
   Lifted index;
   int64_t dim, step;  // bytes
   PlaceRule rule;
-
- private:
-  const char* op_;
-  FirstWrong wrong_;
 };
 
 template <int kOperands>
@@ -123,7 +113,6 @@ void gather_elements(KernelContext& k) {
   dispatch_bytes(out.dtype, [&]<class T>() {
     launch(k.op, gather_kernel<T>, {blocks_for(walk.steps), kThreads}, walk, places.rule, places.step);
   });
-  places.check();
 }
 
 // The index, line by line, as keys to sort. Operands: keys, index.
@@ -168,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
   auto* to = reinterpret_cast<stored_t<T>*>(map.to(line, key, 0, 0));
   if constexpr (std::is_integral_v<T>) {
     *to = store<T>(ops::mean_of_integers(*to, count));
-  } else if constexpr (requires { compute_t<T>(1) / compute_t<T>(1); }) {
+  } else if constexpr (!is_device_complex<T>) {
     *to = store<T>(load<T>(*to) / static_cast<compute_t<T>>(count));
   } else {
     auto z = load<T>(*to);
@@ -192,7 +181,7 @@ void fold_lines(const PlaceLists<uint32_t>& lists, const LineMap& map, DType dty
   });
 }
 
-// The lines of the index, sorted; checked before anything is written.
+// The lines of the index, sorted; what names nothing comes last and is left out.
 SortedRows<uint32_t> sort_lines(const Places& places) {
   const Dims& sizes = places.index.sizes;
   int64_t length = sizes[places.dim];
@@ -201,7 +190,6 @@ SortedRows<uint32_t> sort_lines(const Places& places) {
   Operand keys{sorted.keys(), &sizes, &key_strides, DType::kInt32};
   auto walk = walk_of<2>(sizes, {&keys, &places.index.operand}, "scatter");
   launch("scatter", write_index_keys, {blocks_for(walk.steps), kThreads}, walk, places.rule);
-  places.check();
   sorted.sort(std::bit_width(static_cast<uint64_t>(places.rule.size)));
   return sorted;
 }

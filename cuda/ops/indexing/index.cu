@@ -6,8 +6,9 @@
 // the elements moved, read and written once, over the bandwidth.
 //
 // Writing sorts the places, as many as the indices name, not the elements, and folds those that repeat in
-// order (common/fold_places.h); places of a mask do not repeat. Indices that name nothing are an error, for
-// which all three wait for the device.
+// order (common/fold_places.h); places of a mask do not repeat. Indices that name nothing are an error,
+// which the next to wait for the device is told; reading they give zeros, writing they change nothing. Masks
+// are waited for, since they decide how many places there are.
 //
 // Per element: 8 bytes and 10 operations (rows of x, float32).
 #include "ops/indexing/index.h"
@@ -15,14 +16,15 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "cuda/common/dense.h"
-#include "cuda/common/flag.h"
 #include "cuda/common/fold_places.h"
 #include "cuda/common/holding.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/strided_dims.h"
 #include "cuda/common/vector.h"
 
@@ -84,28 +86,32 @@ class IntegerIndices {
 struct IndexSet {
   int count = 0;
   const int64_t* values[kMostIndices];
-  int64_t sizes[kMostIndices], strides[kMostIndices];  // of the indexed dims; bytes
+  int64_t dims[kMostIndices], sizes[kMostIndices], strides[kMostIndices];  // of what is indexed; bytes
 };
 
-// Where each place lies, and its number among all that the indices could name.
-__global__ void __launch_bounds__(kThreads) find_places_kernel(IndexSet set, int64_t places, int64_t* at,
-                                                               uint64_t* numbers, unsigned long long* wrong) {
+constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();  // where a place lies that there is none of
+
+// Where each place lies, and its number among all that the indices could name, `possible` for none of them.
+__global__ void __launch_bounds__(kThreads)
+    find_places_kernel(IndexSet set, int64_t places, int64_t* at, uint64_t* numbers, uint64_t possible,
+                       MistakeNote wrong) {
   int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (b >= places) return;
   int64_t offset = 0;
   uint64_t number = 0;
+  bool there = true;
   for (int i = 0; i < set.count; i++) {
     int64_t value = set.values[i][b], size = set.sizes[i];
     if (value < -size || value >= size) {
-      note_wrong(wrong, i * places + b);
-      value = 0;
+      wrong(value, size_of_dim(size, set.dims[i]));
+      there = false;
     }
     if (value < 0) value += size;
     offset += value * set.strides[i];
     number = number * static_cast<uint64_t>(size) + static_cast<uint64_t>(value);
   }
-  at[b] = offset;
-  if (numbers) numbers[b] = number;
+  at[b] = there ? offset : kNowhere;
+  if (numbers) numbers[b] = there ? number : possible;
 }
 
 // Where the places of an operand lie.
@@ -131,7 +137,6 @@ class Places {
   Places(const Operand& x, const IntegerIndices& indices, const char* op)
       : count(numel(indices.layout.broadcast)),
         op_(op),
-        distinct_(indices.distinct),
         x_(x),
         layout_(indices.layout),
         at_(static_cast<size_t>(count) * sizeof(int64_t)) {
@@ -140,25 +145,19 @@ class Places {
       TW_CHECK(set_.count < kMostIndices, kNotImplemented, op, ": more than ", kMostIndices,
                " indices are not supported on CUDA");
       auto dim = static_cast<int64_t>(d);
+      set_.dims[set_.count] = dim;
       set_.sizes[set_.count] = x.size(dim);
       set_.strides[set_.count] = x.stride(dim) * size_of(x.dtype);
       set_.values[set_.count++] = add_index(indices.items[d]);
-      dims_.push_back(dim);
     }
   }
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // Finds where they lie, and with `numbers` also which of all possible places they are. Throws kIndex for an
-  // index that names nothing.
+  // Finds where they lie, and with `numbers` also which of all possible places they are.
   void find(uint64_t* numbers) {
     launch(op_, find_places_kernel, {blocks_for(count), kThreads}, set_, count, at_.as<int64_t>(), numbers,
-           wrong_.data());
-    int64_t wrong = distinct_ ? -1 : wrong_.position();  // what masks name is there
-    if (wrong < 0) return;
-    int64_t i = wrong / count, value = read_one(set_.values[i] + wrong % count);
-    TW_FAIL(kIndex, op_, ": index ", value, " is out of bounds for dim ", dims_[i], " of size ",
-            set_.sizes[i]);
+           static_cast<uint64_t>(possible()), mistake_note(op_, index_out_of_bounds));
   }
 
   // How many there could be: the numbers of places are below it.
@@ -222,12 +221,9 @@ class Places {
   }
 
   const char* op_;
-  bool distinct_;
   const Operand& x_;
   const ops::IndexLayout& layout_;
   IndexSet set_;
-  Dims dims_;
-  FirstWrong wrong_;
   DeviceScratch at_;
   std::deque<Dense<int64_t>> copies_;
 };
@@ -254,8 +250,10 @@ template <class Unit>
 __global__ void __launch_bounds__(kThreads) gather_places_kernel(PlaceMap map, Unit* out, FoldTasks tasks) {
   FoldTask at(tasks);
   if (at.number >= tasks.count) return;
-  const char* from = map.to(at.line, 0, static_cast<uint32_t>(at.piece), at.column);
-  out[at.number] = *reinterpret_cast<const Unit*>(from);
+  auto place = static_cast<uint32_t>(at.piece);
+  Unit value{};
+  if (map.at[place] != kNowhere) value = *reinterpret_cast<const Unit*>(map.to(at.line, 0, place, at.column));
+  out[at.number] = value;
 }
 
 void index_gather_kernel(KernelContext& k) {
@@ -272,13 +270,13 @@ void index_gather_kernel(KernelContext& k) {
   });
 }
 
-// body(lists), once the places are known to be there: them sorted, the same for all lines.
+// body(lists): the places sorted, the same for all lines.
 template <class Body>
 void with_sorted(Places& places, const PlaceMap& map, const char* op, const Body& body) {
   SortedRows<uint64_t> sorted(1, places.count, op);
   places.find(sorted.keys());
   sorted.sort(std::bit_width(static_cast<uint64_t>(places.possible())));
-  auto lists = place_lists(sorted, ~uint64_t{0});
+  auto lists = place_lists(sorted, static_cast<uint64_t>(places.possible()));
   lists.lines = map.outer.count;
   lists.columns = map.inner.count;
   lists.step = 0;

@@ -24,7 +24,8 @@ void linear_kernel(device::KernelContext& k) {
   Dims out_sizes = sizes;
   out_sizes.back() = outputs;
   Reshaped result(out, out_sizes, contiguous_strides(out_sizes));
-  bool plain = bias.present() && bias.rank() == 1 && bias.size(0) == outputs && bias.stride(0) == 1;
+  bool plain = bias.present() && bias.rank() == 1 && bias.size(0) == outputs && bias.stride(0) == 1 &&
+               !is_complex(bias.dtype);
   if (!bias.present() || plain)
     return matrix_product(result.operand, rows.operand, transposed.operand, k.op, Scalar(1), Scalar(0),
                           plain ? bias : Operand());

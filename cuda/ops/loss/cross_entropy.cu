@@ -1,12 +1,12 @@
 // cross_entropy and its gradient, without the softmax ever being stored. Forward reads the input once,
 // backward reads it once more and writes the gradient; an exponential an element each way. Floor: these bytes
-// over the bandwidth. Targets that are no class are an error, for which forward waits for the device.
+// over the bandwidth. Targets that are no class are an error, which the next to wait for the device is told.
 //
 // Per element: 4 bytes and 20 operations (cross_entropy, float32).
 #include "ops/loss/cross_entropy.h"
 
 #include "cuda/common/dense.h"
-#include "cuda/common/flag.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/rows.h"
 #include "ops/loss/cross_entropy_formula.h"
 
@@ -17,6 +17,11 @@ using device::Operand;
 
 namespace {
 
+void no_class(const char*, int64_t target, int64_t classes) {
+  TW_FAIL(kIndex, "cross_entropy: target must be a class in [0, ", classes, ") or ignore_index, got ",
+          target);
+}
+
 // What both directions know of the classes. C: the type of sums.
 template <class C>
 struct Classes {
@@ -24,9 +29,15 @@ struct Classes {
   const C *weight, *weight_sum;  // of each class, and of all; null: 1 each
   int64_t classes, ignore_index;
   C smoothing;
-  int* wrong;
+  MistakeNote wrong;
 
-  TW_DEVICE bool kept(int64_t row) const { return target[row] != ignore_index; }
+  TW_DEVICE bool kept(int64_t row) const {
+    int64_t t = target[row];
+    return t != ignore_index && t >= 0 && t < classes;
+  }
+  TW_DEVICE void check(int64_t row) const {
+    if (!kept(row) && target[row] != ignore_index) wrong(target[row], classes);
+  }
   TW_DEVICE C weight_of(int64_t c) const { return weight ? weight[c] : C(1); }
   TW_DEVICE ops::CrossEntropyFormula<C> formula() const {
     return {smoothing, static_cast<C>(classes), weight ? *weight_sum : static_cast<C>(classes)};
@@ -56,10 +67,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   C log_sum = whole.most + std::log(whole.sum), loss = 0;
   bool kept = p.kept(row);
   int64_t target = p.target[row];
-  if (kept && (target < 0 || target >= p.classes)) {
-    raise_flag(p.wrong);
-    kept = false;
-  }
+  p.check(row);
   if (kept) {
     C picked = whole.most - value_at<T>(at[0], rows.steps[0], target) + std::log(whole.sum);
     loss = p.formula().hard_loss(p.weight_of(target), picked);
@@ -130,9 +138,13 @@ class Targets {
   Targets(const Operand& target, const Operand& weight, int64_t classes, const ops::CrossEntropyAttrs& a,
           const char* op)
       : target_(target, op), weight_(weight, op), sum_(sizeof(C)) {
-    view = {target_.data(), weight_.data(), sum_.as<C>(),
-            classes,        a.ignore_index, static_cast<C>(a.label_smoothing),
-            nullptr};
+    view = {target_.data(),
+            weight_.data(),
+            sum_.as<C>(),
+            classes,
+            a.ignore_index,
+            static_cast<C>(a.label_smoothing),
+            mistake_note(op, no_class)};
     if (!weight_.data()) return;
     Dims sizes{classes}, strides{1}, none;
     reduce<C, C>({weight_.data(), &sizes, &strides, dtype_of<C>}, {sum_.as<C>(), &none, &none, dtype_of<C>},
@@ -154,8 +166,6 @@ void forward(KernelContext& k) {
   const auto& a = k.attrs<ops::CrossEntropyAttrs>();
   const Operand& x = k.in(0);
   Targets<C> targets(k.in(1), k.in(2), x.size(class_dim(x)), a, k.op);
-  DeviceFlag wrong;
-  targets.view.wrong = wrong.data();
   auto rows = make_rows<1>({&x}, class_dim(x), k.op);
   DeviceScratch losses(static_cast<size_t>(rows.count) * sizeof(C)),
       weights(static_cast<size_t>(rows.count) * sizeof(C));
@@ -166,8 +176,6 @@ void forward(KernelContext& k) {
                                                : Reduction::kNone;
   launch(k.op, loss_total_kernel<T>, {1, kReduceThreads}, targets.view, rows.count, losses.as<const C>(),
          weights.as<const C>(), k.out(2).as<C>(), k.out(0).as<stored_t<T>>(), reduction);
-  TW_CHECK(!wrong.raised(), kIndex, "cross_entropy: target must be a class in [0, ", targets.view.classes,
-           ") or ", a.ignore_index);
 }
 
 template <class T>

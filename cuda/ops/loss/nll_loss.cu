@@ -1,10 +1,10 @@
 // nll_loss and its gradient. Forward reads one element a row, the target and its weight; backward writes the
 // whole gradient, zeros beside the target's class. Sums are in double. Floor: these bytes over the bandwidth.
-// Targets that are no class are an error, for which both wait for the device.
+// Targets that are no class are an error, which the next to wait for the device is told.
 //
 // Per element: 4 bytes and 5 operations (the gradient of nll_loss, float32).
 #include "cuda/common/dense.h"
-#include "cuda/common/flag.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/rows.h"
 #include "ops/loss/cross_entropy.h"
 
@@ -17,19 +17,23 @@ namespace {
 
 constexpr int kThreads = block_threads(256);
 
+void no_class(const char*, int64_t target, int64_t classes) {
+  TW_FAIL(kIndex, "nll_loss: target must be a class in [0, ", classes, ") or ignore_index, got ", target);
+}
+
 template <class C>
 struct Labels {
   const int64_t* target;
   const C* weight;  // null: 1 each
   int64_t classes, ignore_index;
-  int* wrong;
+  MistakeNote wrong;
 
   // The row's class, -1 where it is ignored or none.
   TW_DEVICE int64_t class_of(int64_t row) const {
     int64_t t = target[row];
     if (t == ignore_index) return -1;
     if (t >= 0 && t < classes) return t;
-    raise_flag(wrong);
+    wrong(t, classes);
     return -1;
   }
   TW_DEVICE double weight_of(int64_t label) const {
@@ -77,10 +81,10 @@ template <class T>
 void forward(KernelContext& k, const ops::NllAttrs& a) {
   using C = compute_t<T>;
   const Operand& x = k.in(0);
-  DeviceFlag wrong;
   Dense<int64_t> target(k.in(1), k.op);
   Dense<C> weight(k.in(2), k.op);
-  Labels<C> labels{target.data(), weight.data(), x.size(class_dim(x)), a.ignore_index, wrong.data()};
+  Labels<C> labels{target.data(), weight.data(), x.size(class_dim(x)), a.ignore_index,
+                   mistake_note(k.op, no_class)};
   auto rows = make_rows<1>({&x}, class_dim(x), k.op);
   DeviceScratch memory(static_cast<size_t>(2 * rows.count + 1) * sizeof(double));
   double *losses = memory.as<double>(), *weights = losses + rows.count, *divisor = weights + rows.count;
@@ -94,8 +98,6 @@ void forward(KernelContext& k, const ops::NllAttrs& a) {
     if (mean) total(weights, rows.count, nullptr, divisor, DType::kFloat64, k.op);
     total(losses, rows.count, mean ? divisor : nullptr, out.data, out.dtype, k.op);
   }
-  TW_CHECK(!wrong.raised(), kIndex, "nll_loss: target must be a class in [0, ", labels.classes, ") or ",
-           a.ignore_index);
 }
 
 // A thread an element of dx [outer, classes, inner].
@@ -120,10 +122,9 @@ void backward(KernelContext& k, const ops::NllBackwardAttrs& a) {
   using C = compute_t<T>;
   const Operand& dx = k.out();
   if (dx.count() == 0) return;
-  DeviceFlag wrong;
   Dense<C> grad(k.in(0), k.op), weight(k.in(2), k.op);
   Dense<int64_t> target(k.in(1), k.op);
-  Labels<C> labels{target.data(), weight.data(), a.classes, a.ignore_index, wrong.data()};
+  Labels<C> labels{target.data(), weight.data(), a.classes, a.ignore_index, mistake_note(k.op, no_class)};
   bool mean = a.reduction == "mean";
   auto rows = make_rows<1>({&dx}, class_dim(dx), k.op);
   DeviceScratch memory(mean ? static_cast<size_t>(rows.count + 1) * sizeof(double) : 0);
@@ -135,8 +136,6 @@ void backward(KernelContext& k, const ops::NllBackwardAttrs& a) {
   int64_t inner = dx.rank() > 1 ? rows.count / dx.size(0) : 1;
   launch(k.op, nll_backward_kernel<T>, grid_for(dx.count()), labels, dx.count(), inner, grad.data(),
          a.reduction == "none", divisor, dx.as<stored_t<T>>());
-  TW_CHECK(!wrong.raised(), kIndex, "nll_loss: target must be a class in [0, ", labels.classes, ") or ",
-           a.ignore_index);
 }
 
 void nll_loss_kernel(KernelContext& k) {

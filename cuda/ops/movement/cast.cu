@@ -3,6 +3,7 @@
 // the lines of the cache: up to the size of a line over that of an element from the floor.
 //
 // Per element: 8 bytes and 0 operations (clone, float32).
+#include "cuda/common/complex.h"
 #include "cuda/common/copy.h"
 #include "cuda/common/pointwise.h"
 
@@ -13,7 +14,24 @@ using device::Operand;
 
 namespace {
 
-inline constexpr int kCastPack = 4;  // of either side: at most two accesses of 16 bytes
+inline constexpr int kCastPack = 4;  // of either side: at most two accesses of 16 bytes, four of complex128
+
+// A complex number becomes its real part, or true where either part is not 0.
+template <class Out, class Value>
+TW_DEVICE stored_t<Out> recast(Value value) {
+  if constexpr (is_device_complex<Value> && is_device_complex<Out>) {
+    using R = decltype(Out::re);
+    return {static_cast<R>(value.re), static_cast<R>(value.im)};
+  } else if constexpr (is_device_complex<Out>) {
+    return {convert<decltype(Out::re)>(value), 0};
+  } else if constexpr (!is_device_complex<Value>) {
+    return convert<Out>(value);
+  } else if constexpr (std::is_same_v<Out, bool>) {
+    return static_cast<uint8_t>(value.re != 0 || value.im != 0);
+  } else {
+    return convert<Out>(value.re);
+  }
+}
 
 template <class Out>
 struct CastStep {
@@ -24,9 +42,9 @@ struct CastStep {
       Pack<stored_t<In>, kPack> in;
       read_pack<In>(in, from, fixed);
       TW_UNROLL
-      for (int j = 0; j < kPack; j++) out.at[j] = convert<Out>(load<In>(in.at[j]));
+      for (int j = 0; j < kPack; j++) out.at[j] = recast<Out>(load<In>(in.at[j]));
     } else {
-      for (int j = 0; j < count; j++) out.at[j] = convert<Out>(load<In>(at[fixed ? 0 : j]));
+      for (int j = 0; j < count; j++) out.at[j] = recast<Out>(load<In>(at[fixed ? 0 : j]));
     }
   }
 };
@@ -70,8 +88,14 @@ __global__ void __launch_bounds__(kPointwiseThreads) cast_kernel(Walk<2> walk, D
     case DType::kFloat32:
       CastStep<Out>::template run<float>(from, fixed, out, count);
       break;
-    default:
+    case DType::kFloat64:
       CastStep<Out>::template run<double>(from, fixed, out, count);
+      break;
+    case DType::kComplex64:
+      CastStep<Out>::template run<Complex<float>>(from, fixed, out, count);
+      break;
+    case DType::kComplex128:
+      CastStep<Out>::template run<Complex<double>>(from, fixed, out, count);
   }
   auto* to = reinterpret_cast<stored_t<Out>*>(walk.data[0] + at[0]);
   if (count == kPack)
@@ -86,8 +110,6 @@ struct Same {
 };
 
 void convert_dtype(const Operand& out, const Operand& in, const char* op) {
-  TW_CHECK(!is_complex(in.dtype) && !is_complex(out.dtype), kNotImplemented, op, ": from ", in.dtype, " to ",
-           out.dtype, " is not supported on CUDA");
   Walk<2> walk;
   walk.data[0] = static_cast<char*>(out.data);
   walk.data[1] = static_cast<char*>(in.data);
@@ -97,7 +119,7 @@ void convert_dtype(const Operand& out, const Operand& in, const char* op) {
   bool packed = make_walk(dims, kCastPack, sizes, op, &walk);
   if (!packed) make_walk(dims, 1, sizes, op, &walk);
   auto blocks = static_cast<unsigned>((walk.steps + kPointwiseThreads - 1) / kPointwiseThreads);
-  dispatch_real_bool(out.dtype, op, [&]<class T>() {
+  dispatch_elements(out.dtype, op, [&]<class T>() {
     launch(op, packed ? cast_kernel<T, kCastPack> : cast_kernel<T, 1>, {blocks, kPointwiseThreads}, walk,
            in.dtype);
   });

@@ -1,7 +1,8 @@
 // sort, topk, kthvalue, median_dim, nanmedian_dim, mode, and SortedRows, which others sort by too.
 //
 // The elements of a row become keys, which are sorted with their places (sorted_rows_kernels.h says how and
-// at what cost); what is asked for is then read at these places. Bytes beside the sort's: the input twice, a
+// at what cost; of long rows topk sorts what it wants alone, front_rows.h); what is asked for is then read at
+// these places. Bytes beside the sort's: the input twice, a
 // key written and a place read an element, the results. Floor: these over the bandwidth.
 //
 // Per element: 104 bytes and 240 operations (sort of long rows, float32).
@@ -9,6 +10,7 @@
 
 #include "cuda/common/order_key.h"
 #include "cuda/common/rows.h"
+#include "cuda/ops/ordering/front_rows.h"
 #include "cuda/ops/ordering/sorted_rows_kernels.h"
 #include "device/kept_dim.h"
 #include "ops/reduction/reduction.h"
@@ -81,15 +83,15 @@ template class SortedRows<uint64_t>;
 
 namespace {
 
-// `count` elements of each row of the input, those at the places that `choose` names. Operands: values,
-// indices, input.
-template <class T, class Choose>
+// `count` elements of each row of the input, those at the places that place_of(row, j) names. Operands:
+// values, indices, input.
+template <class T, class PlaceOf>
 __global__ void __launch_bounds__(kSortThreads)
-    take_places_kernel(Rows<3> rows, Choose choose, const uint32_t* places, Divisor count, int64_t tasks) {
+    take_places_kernel(Rows<3> rows, PlaceOf place_of, Divisor count, int64_t tasks) {
   int64_t task = static_cast<int64_t>(blockIdx.x) * kSortThreads + threadIdx.x;
   if (task >= tasks) return;
   int64_t row = count.quotient(static_cast<uint32_t>(task)), j = task - row * count.divisor;
-  int64_t place = places[row * rows.length + choose(row, j)];
+  int64_t place = place_of(row, j);
   char* at[3];
   rows.at(row, at);
   auto* values = reinterpret_cast<stored_t<T>*>(at[0] + j * rows.steps[0]);
@@ -104,28 +106,49 @@ struct SortedKeys {
   TW_DEVICE const auto* row(int64_t r) const { return keys + r * length; }
 };
 
-// Sorts the rows of input 0 along `dim`, and takes what choose(SortedKeys) names.
-template <class Make>
-void take_sorted(KernelContext& k, int64_t given_dim, bool descending, const Make& make) {
+// The place of the key that choose(row, j) names by its number in the order.
+template <class Choose>
+struct SortedPlace {
+  Choose choose;
+  const uint32_t* places;
+  int64_t length;
+  TW_DEVICE int64_t operator()(int64_t row, int64_t j) const { return places[row * length + choose(row, j)]; }
+};
+
+template <class T, class PlaceOf>
+void take_places(KernelContext& k, const Rows<3>& rows, const PlaceOf& place_of) {
+  int64_t tasks = k.out(0).count();
+  auto blocks = static_cast<unsigned>((tasks + kSortThreads - 1) / kSortThreads);
+  launch(k.op, take_places_kernel<T, PlaceOf>, {blocks, kSortThreads}, rows, place_of,
+         Divisor(static_cast<uint32_t>(tasks / rows.count)), tasks);
+}
+
+// The rows of input 0 along `dim` as keys, for order<T>(rows, keys).
+template <class Order>
+void with_keys(KernelContext& k, int64_t given_dim, bool descending, const Order& order) {
   const Operand& in = k.in(0);
   if (k.out(0).count() == 0) return;
   int64_t dim = wrap_dim(given_dim, in.rank(), k.op);
   device::KeptDim values(k.out(0), in, dim), indices(k.out(1), in, dim);
   auto rows = make_rows<3>({&values.operand, &indices.operand, &in}, dim, k.op);
   dispatch_real_bool(in.dtype, k.op, [&]<class T>() {
-    using K = typename OrderKey<T>::K;
-    SortedRows<K> sorted(rows.count, rows.length, k.op);
-    write_keys<T>(in, dim, descending, sorted.keys(), k.op);
-    sorted.sort(OrderKey<T>::kBits);
-    auto choose = make(SortedKeys<T>{sorted.keys(), rows.length});
-    int64_t tasks = k.out(0).count();
-    auto blocks = static_cast<unsigned>((tasks + kSortThreads - 1) / kSortThreads);
-    launch(k.op, take_places_kernel<T, decltype(choose)>, {blocks, kSortThreads}, rows, choose,
-           sorted.places(), Divisor(static_cast<uint32_t>(tasks / rows.count)), tasks);
+    SortedRows<typename OrderKey<T>::K> keys(rows.count, rows.length, k.op);
+    write_keys<T>(in, dim, descending, keys.keys(), k.op);
+    order.template operator()<T>(rows, keys);
   });
 }
 
-struct Front {
+// Sorts them, and takes what make(SortedKeys) names.
+template <class Make>
+void take_sorted(KernelContext& k, int64_t dim, bool descending, const Make& make) {
+  with_keys(k, dim, descending, [&]<class T>(const Rows<3>& rows, auto& keys) {
+    keys.sort(OrderKey<T>::kBits);
+    auto choose = make(SortedKeys<T>{keys.keys(), rows.length});
+    take_places<T>(k, rows, SortedPlace<decltype(choose)>{choose, keys.places(), rows.length});
+  });
+}
+
+struct InOrder {
   TW_DEVICE int64_t operator()(int64_t, int64_t j) const { return j; }
 };
 
@@ -177,12 +200,18 @@ struct Listed {
 
 void sort_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::SortAttrs>();
-  take_sorted(k, a.dim, a.descending, [](const auto&) { return Front(); });
+  take_sorted(k, a.dim, a.descending, [](const auto&) { return InOrder(); });
 }
 
 void topk_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::TopkAttrs>();
-  take_sorted(k, a.dim, a.largest, [](const auto&) { return Front(); });
+  int64_t rank = k.in(0).rank(), length = rank ? k.in(0).size(wrap_dim(a.dim, rank, k.op)) : 1;
+  if (length <= kBlockRow || a.k > kBlockRow)
+    return take_sorted(k, a.dim, a.largest, [](const auto&) { return InOrder(); });
+  with_keys(k, a.dim, a.largest, [&]<class T>(const Rows<3>& rows, auto& keys) {
+    FrontRows front(keys, a.k, OrderKey<T>::kBits, k.op);
+    take_places<T>(k, rows, front.places());
+  });
 }
 
 void kthvalue_kernel(KernelContext& k) {

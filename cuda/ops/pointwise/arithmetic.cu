@@ -36,7 +36,12 @@ struct Mul {
 };
 template <class C>
 struct Neg {
-  TW_DEVICE C operator()(C a) const { return ops::negative(a); }
+  TW_DEVICE C operator()(C a) const {
+    if constexpr (is_device_complex<C>)
+      return -a;
+    else
+      return ops::negative(a);
+  }
 };
 
 struct Times {
@@ -94,7 +99,7 @@ void mul_kernel(KernelContext& k) {
 }
 
 void neg_kernel(KernelContext& k) {
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Neg<compute_t<T>>{}); });
+  dispatch_numbers(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Neg<compute_t<T>>{}); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // eq, ne, lt, le, gt, ge. Bytes: two elements read, one byte written. Floor: bytes over the bandwidth.
 //
 // Per element: 9 bytes and 1 operation (lt, float32).
+#include "cuda/common/complex.h"
 #include "cuda/common/pointwise.h"
 
 namespace tw::cuda {
@@ -23,8 +24,8 @@ struct Less {
 
 template <bool kNegated>
 void equal_kernel(KernelContext& k) {
-  dispatch_real_bool(k.in(0).dtype, k.op,
-                     [&]<class T>() { pointwise<T, T, bool>(k, Equal<compute_t<T>>{kNegated}); });
+  dispatch_elements(k.in(0).dtype, k.op,
+                    [&]<class T>() { pointwise<T, T, bool>(k, Equal<compute_t<T>>{kNegated}); });
 }
 
 template <bool kOrEqual>

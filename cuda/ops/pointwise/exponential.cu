@@ -4,21 +4,24 @@
 //
 // Per element: 8 bytes and 15 operations (exp, float32).
 #include "cuda/common/functions.h"
+#include "ops/complex_formula.h"
 
 namespace tw::cuda {
 
 namespace {
 
-TW_FUNCTION(Exp, std::exp(x))
-TW_FUNCTION(Exp2, std::exp2(x))
-TW_FUNCTION(Expm1, std::expm1(x))
-TW_FUNCTION(Log, std::log(x))
-TW_FUNCTION(Log2, std::log2(x))
-TW_FUNCTION(Log10, std::log10(x))
-TW_FUNCTION(Log1p, std::log1p(x))
-TW_FUNCTION(Sqrt, std::sqrt(x))
-TW_FUNCTION(Rsqrt, C(1) / std::sqrt(x))
-TW_FUNCTION(Reciprocal, C(1) / x)
+constexpr double kLn2 = 0.6931471805599453;
+
+TW_COMPLEX_FUNCTION(Exp, std::exp(x), exp(z))
+TW_COMPLEX_FUNCTION(Exp2, std::exp2(x), exp(z* WideComplex(kLn2)))
+TW_COMPLEX_FUNCTION(Expm1, std::expm1(x), ops::complex_expm1(z))
+TW_COMPLEX_FUNCTION(Log, std::log(x), log(z))
+TW_COMPLEX_FUNCTION(Log2, std::log2(x), log(z) / WideComplex(kLn2))
+TW_COMPLEX_FUNCTION(Log10, std::log10(x), log10(z))
+TW_COMPLEX_FUNCTION(Log1p, std::log1p(x), ops::complex_log1p(z))
+TW_COMPLEX_FUNCTION(Sqrt, std::sqrt(x), sqrt(z))
+TW_COMPLEX_FUNCTION(Rsqrt, C(1) / std::sqrt(x), WideComplex(1) / sqrt(z))
+TW_COMPLEX_FUNCTION(Reciprocal, C(1) / x, WideComplex(1) / z)
 
 struct Square {
   template <class C>
@@ -26,6 +29,8 @@ struct Square {
     if constexpr (std::is_same_v<C, int32_t> || std::is_same_v<C, int64_t>) {
       using U = std::make_unsigned_t<C>;  // wraps around
       return static_cast<C>(static_cast<U>(x) * static_cast<U>(x));
+    } else if constexpr (is_device_complex<C>) {
+      return x * x;
     } else {
       return static_cast<C>(x * x);
     }
@@ -38,7 +43,7 @@ struct BoolAsInt {
 
 void square_kernel(device::KernelContext& k) {
   if (is_bool(k.in(0).dtype)) return pointwise<bool, int64_t>(k, BoolAsInt());
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Square()); });
+  dispatch_numbers(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, Square()); });
 }
 
 }  // namespace

@@ -3,12 +3,17 @@
 //
 // Per element: 12 bytes and 60 operations (logaddexp, float32).
 #include "cuda/common/functions.h"
+#include "ops/complex_formula.h"
+#include "ops/pointwise/float_pairs_formula.h"
 
 namespace tw::cuda {
 
 namespace {
 
 struct LogAddExp {
+  TW_DEVICE static WideComplex of_complex(WideComplex a, WideComplex b) {
+    return ops::complex_logaddexp(a, b);
+  }
   template <class C>
   TW_DEVICE C operator()(C a, C b) const {
     if (a == b) return a + C(0.6931471805599453);  // equal infinities have no distance
@@ -37,6 +42,13 @@ struct XLog1pY {
 TW_BINARY_FUNCTION(Hypot, std::hypot(g, x))
 TW_BINARY_FUNCTION(CopySign, std::copysign(g, x))
 
+void nextafter_kernel(device::KernelContext& k) {
+  dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, ops::NextAfterFormula<T>()); });
+}
+void heaviside_kernel(device::KernelContext& k) {
+  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, ops::HeavisideFormula()); });
+}
+
 }  // namespace
 
 void kernels_float_pairs(device::KernelTable& table) {
@@ -46,6 +58,8 @@ void kernels_float_pairs(device::KernelTable& table) {
   table.add("copysign", binary_kernel<CopySign>);
   table.add("xlogy", binary_kernel<XLogY>);
   table.add("special_xlog1py", binary_kernel<XLog1pY>);
+  table.add("nextafter", nextafter_kernel);
+  table.add("heaviside", heaviside_kernel);
 }
 
 }  // namespace tw::cuda

@@ -1,7 +1,9 @@
-// bitwise_and, _or, _xor, _not, shifts. Bytes: the operands' once. Floor: bytes over the bandwidth.
+// bitwise_and, _or, _xor, _not, shifts, gcd, lcm. Bytes: the operands' once. Floor: bytes over the bandwidth;
+// gcd and lcm take up to 90 divisions an element, and as long as the slowest lane of a warp.
 //
 // Per element: 12 bytes and 1 operation (bitwise_and, int32).
 #include "cuda/common/pointwise.h"
+#include "ops/pointwise/logic_formula.h"
 
 namespace tw::cuda {
 
@@ -37,24 +39,6 @@ struct Not {
   }
 };
 
-template <class T>
-TW_DEVICE bool within_width(T shift) {
-  return shift >= 0 && static_cast<uint64_t>(shift) < sizeof(T) * 8;
-}
-struct LeftShift {
-  template <class T>
-  TW_DEVICE T operator()(T a, T b) const {
-    // Unsigned, as shifting into the sign is undefined.
-    return within_width(b) ? static_cast<T>(static_cast<uint64_t>(a) << b) : T(0);
-  }
-};
-struct RightShift {
-  template <class T>
-  TW_DEVICE T operator()(T a, T b) const {
-    return within_width(b) ? static_cast<T>(a >> b) : static_cast<T>(a < 0 ? -1 : 0);
-  }
-};
-
 template <class F>
 void int_bool_kernel(KernelContext& k) {
   dispatch_int_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
@@ -74,8 +58,10 @@ void kernels_logic(device::KernelTable& table) {
   table.add("bitwise_or", int_bool_kernel<Or>);
   table.add("bitwise_xor", int_bool_kernel<Xor>);
   table.add("bitwise_not", not_kernel);
-  table.add("bitwise_left_shift", int_kernel<LeftShift>);
-  table.add("bitwise_right_shift", int_kernel<RightShift>);
+  table.add("bitwise_left_shift", int_kernel<ops::LeftShiftFormula>);
+  table.add("bitwise_right_shift", int_kernel<ops::RightShiftFormula>);
+  table.add("gcd", int_kernel<ops::GcdFormula>);
+  table.add("lcm", int_kernel<ops::LcmFormula>);
 }
 
 }  // namespace tw::cuda

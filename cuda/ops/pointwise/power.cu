@@ -4,6 +4,7 @@
 //
 // Per element: 12 bytes and 60 operations (pow, float32).
 #include "cuda/common/functions.h"
+#include "ops/complex_formula.h"
 #include "ops/pointwise/power_formula.h"
 
 namespace tw::cuda {
@@ -14,6 +15,9 @@ namespace {
 
 // Where the exponent is a number all threads take the same branch.
 struct Power {
+  TW_DEVICE static WideComplex of_complex(WideComplex base, WideComplex exponent) {
+    return ops::complex_power(base, exponent);
+  }
   template <class C>
   TW_DEVICE C operator()(C base, C exponent) const {
     if constexpr (std::is_floating_point_v<C>) {
@@ -32,7 +36,8 @@ struct PowerBackward {
 };
 
 void pow_kernel(KernelContext& k) {
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, Power()); });
+  if (!is_integral(k.out().dtype)) return binary_kernel<Power>(k);
+  dispatch_int(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, Power()); });
 }
 void pow_backward_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T, T>(k, PowerBackward()); });

@@ -2,7 +2,7 @@
 // come from the cache. plane_gather reads where indices say; plane_scatter zeroes its planes and puts or adds
 // there: with atomic sums, in float for the half types, so that the order of sums is not fixed where more
 // than two windows share a maximum. Floor: the bytes of operands over the bandwidth. Indices outside of a
-// plane are an error, for which the last two wait for the device.
+// plane are an error, which the next to wait for the device is told.
 //
 // Per element: 28 bytes and 40 operations (windows of 2 x 2, float32).
 #include <limits>
@@ -10,7 +10,8 @@
 #include "cuda/common/atomic.h"
 #include "cuda/common/copy.h"
 #include "cuda/common/element.h"
-#include "cuda/common/flag.h"
+#include "cuda/common/mistakes.h"
+#include "cuda/device/scratch.h"
 #include "cuda/ops/pooling/windows.h"
 
 namespace tw::cuda {
@@ -66,18 +67,22 @@ void adaptive_max_pool_kernel(KernelContext& k) {
   maximum(k, in, out, adaptive_windows(in, out));
 }
 
+void no_position(const char* op, int64_t position, int64_t positions) {
+  TW_FAIL(kIndex, op, ": indices from 0 to ", positions - 1, " are wanted, got ", position);
+}
+
 // Values and their positions in the planes `whole`.
 struct Positions {
   Planes values, indices, whole;
   int64_t positions;  // of a plane of `whole`
   const int64_t* index;
-  int* wrong;
+  MistakeNote wrong;
 
   // The place in `whole`, -1 where it has none.
   TW_DEVICE int64_t of(const Place& p) const {
     int64_t position = index[indices.offset(p)];
     if (position >= 0 && position < positions) return whole.plane(p) + whole.within(position);
-    raise_flag(wrong);
+    wrong(position, positions);
     return -1;
   }
 };
@@ -112,17 +117,12 @@ __global__ void __launch_bounds__(kPoolThreads)
   if (at >= 0) atomic_add(&to[at], load<T>(from[s.values.offset(p)]));
 }
 
-Positions make_positions(const Operand& values, const Operand& indices, const Operand& whole, int* wrong,
+Positions make_positions(const Operand& values, const Operand& indices, const Operand& whole,
                          const char* op) {
-  Positions s{make_planes(values, op),     make_planes(indices, op),
-              make_planes(whole, op),      0,
-              indices.as<const int64_t>(), wrong};
+  Positions s{make_planes(values, op),     make_planes(indices, op),     make_planes(whole, op), 0,
+              indices.as<const int64_t>(), mistake_note(op, no_position)};
   s.positions = s.whole.positions();
   return s;
-}
-
-void check_positions(const KernelContext& k, const DeviceFlag& wrong, const Positions& s) {
-  TW_CHECK(!wrong.raised(), kIndex, k.op, ": indices from 0 to ", s.positions - 1, " are wanted");
 }
 
 void clear(void* data, size_t size_bytes, const char* op) {
@@ -143,8 +143,7 @@ void add_up(KernelContext& k, const Positions& s) {
 }
 
 void plane_scatter_kernel(KernelContext& k) {
-  DeviceFlag wrong;
-  Positions s = make_positions(k.in(0), k.in(1), k.out(), wrong.data(), k.op);
+  Positions s = make_positions(k.in(0), k.in(1), k.out(), k.op);
   if (k.attrs<ops::PlaneScatterAttrs>().accumulate) {
     dispatch_float(k.out().dtype, k.op, [&]<class T>() { add_up<T>(k, s); });
   } else {
@@ -154,17 +153,14 @@ void plane_scatter_kernel(KernelContext& k) {
              k.out().as<stored_t<T>>());
     });
   }
-  check_positions(k, wrong, s);
 }
 
 void plane_gather_kernel(KernelContext& k) {
-  DeviceFlag wrong;
-  Positions s = make_positions(k.out(), k.in(1), k.in(0), wrong.data(), k.op);
+  Positions s = make_positions(k.out(), k.in(1), k.in(0), k.op);
   dispatch_real(k.out().dtype, k.op, [&]<class T>() {
     launch(k.op, gather_kernel<T>, pool_grid(s.values), s, k.in(0).as<const stored_t<T>>(),
            k.out().as<stored_t<T>>());
   });
-  check_positions(k, wrong, s);
 }
 
 }  // namespace

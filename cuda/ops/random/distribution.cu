@@ -16,11 +16,12 @@
 
 #include "cuda/common/bitonic.h"
 #include "cuda/common/copy.h"
-#include "cuda/common/flag.h"
 #include "cuda/common/functions.h"
+#include "cuda/common/mistakes.h"
 #include "cuda/common/part_index.h"
 #include "cuda/common/philox.h"
 #include "cuda/common/warp.h"
+#include "cuda/device/scratch.h"
 #include "ops/random/distribution_formula.h"
 
 namespace tw::cuda {
@@ -212,7 +213,7 @@ struct Lottery {
   int64_t row_step, step, count, samples;
   PhiloxKey key;
   uint64_t row_blocks;  // of the stream, which each row has a stretch of
-  int* wrong;
+  MistakeNote wrong;
 
   TW_DEVICE double weight(int64_t row, int64_t i) const {
     return static_cast<double>(load<T>(weights[row * row_step + i * step]));
@@ -246,7 +247,7 @@ TW_DEVICE WeightSums sum_weights(const Lottery<T>& lottery, int64_t row) {
   double own = 0;
   for (int64_t i = s.from; i < s.to; i++) {
     double w = lottery.weight(row, i);
-    if (!(w >= 0) || w == std::numeric_limits<double>::infinity()) raise_flag(lottery.wrong);
+    if (!(w >= 0) || w == std::numeric_limits<double>::infinity()) lottery.wrong();
     own += w;
     if (w > 0) s.last = i;
     s.positive += w > 0;
@@ -270,7 +271,7 @@ __global__ void __launch_bounds__(kThreads) replaced_kernel(Lottery<T> lottery, 
   int64_t row = blockIdx.x;
   double* sums = room + row * lottery.count;
   WeightSums s = sum_weights(lottery, row);
-  if (threadIdx.x == 0 && s.positive == 0) raise_flag(lottery.wrong);
+  if (threadIdx.x == 0 && s.positive == 0) lottery.wrong();
   double sum = s.before;
   for (int64_t i = s.from; i < s.to; i++) sums[i] = sum += lottery.weight(row, i);
   __syncthreads();
@@ -296,7 +297,7 @@ __global__ void __launch_bounds__(kThreads)
   int64_t row = first + blockIdx.x;
   clocks += blockIdx.x * room;
   WeightSums s = sum_weights(lottery, row);
-  if (threadIdx.x == 0 && s.positive < lottery.samples) raise_flag(lottery.wrong);
+  if (threadIdx.x == 0 && s.positive < lottery.samples) lottery.wrong();
   for (int64_t i = threadIdx.x; i < room; i += kThreads) {
     double weight = i < lottery.count ? lottery.weight(row, i) : 0;
     double time = std::numeric_limits<double>::infinity();
@@ -327,21 +328,22 @@ void draw_rows(KernelContext& k, const Lottery<T>& lottery, int64_t rows, bool r
            lottery, row, clocks.as<Clock>(), room, out);
 }
 
+void bad_weights(const char*, int64_t, int64_t) { TW_FAIL(kRuntime, ops::kBadWeights); }
+
 void multinomial_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::MultinomialAttrs>();
   const Operand& in = k.in(0);
   TW_CHECK(a.part.empty(), kNotImplemented, k.op, ": parts of larger tensors are not drawn on CUDA");
   int64_t rows = in.rank() == 2 ? in.size(0) : 1;
   if (rows == 0) return;
-  DeviceFlag wrong;
+  MistakeNote wrong = mistake_note(k.op, bad_weights);
   dispatch_float(in.dtype, k.op, [&]<class T>() {
     draw_rows(k,
               Lottery<T>{static_cast<const stored_t<T>*>(in.data), in.rank() == 2 ? in.stride(0) : 0,
                          in.stride(-1), in.size(-1), a.num_samples, a.key,
-                         ops::multinomial_row_blocks(in.size(-1), a.num_samples), wrong.data()},
+                         ops::multinomial_row_blocks(in.size(-1), a.num_samples), wrong},
               rows, a.replacement);
   });
-  TW_CHECK(!wrong.raised(), kRuntime, ops::kBadWeights);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cuda/common/complex_functions.h"
+#include "cuda/common/complex_warp.h"
 #include "cuda/common/reduce.h"
 #include "ops/reduction/reduction.h"
 
@@ -34,16 +36,45 @@ struct SumOfExponentials {
   TW_DEVICE C finish(C total) const { return shift + std::log(total); }
 };
 
+// Complex numbers are shifted by the largest real part, and summed in double.
+struct LargestReal {
+  TW_DEVICE double none() const { return -std::numeric_limits<double>::infinity(); }
+  template <class R>
+  TW_DEVICE double map(Complex<R> z) const {
+    return z.re;
+  }
+  TW_DEVICE double combine(double a, double b) const { return b > a ? b : a; }
+  TW_DEVICE double finish(double x) const { return std::isfinite(x) ? x : 0.0; }
+};
+template <class C>
+struct ComplexSumOfExponentials {
+  using Wide = Complex<double>;
+  const double* shifts;  // of each result
+  double shift;
+  TW_DEVICE ComplexSumOfExponentials of_result(int64_t at) const { return {shifts, shifts[at]}; }
+  TW_DEVICE Wide none() const { return {}; }
+  TW_DEVICE Wide map(C z) const { return to_narrow<Wide>(exp(WideComplex(z.re - shift, z.im))); }
+  TW_DEVICE Wide combine(Wide a, Wide b) const { return a + b; }
+  TW_DEVICE C finish(Wide total) const { return to_narrow<C>(log(to_wide(total)) + WideComplex(shift)); }
+};
+
 void logsumexp_kernel(KernelContext& k) {
   const Operand& out = k.out();
   uint64_t mask =
       mask_of(wrap_dims(k.attrs<ops::ReduceGivenAttrs>().dim, k.in(0).rank(), k.op), k.in(0).rank());
   if (out.count() == 0) return;
-  dispatch_float(out.dtype, k.op, [&]<class T>() {
-    using C = compute_t<T>;
-    DeviceScratch shifts(static_cast<size_t>(out.count()) * sizeof(C));
-    reduce<T, C>(k.in(0), {shifts.as<void>(), out.sizes, out.strides, dtype_of<C>}, mask, k.op, Largest<C>());
-    reduce<T, C>(k.in(0), out, mask, k.op, SumOfExponentials<C>{shifts.as<const C>(), C(0)});
+  dispatch_float_or_complex(out.dtype, k.op, [&]<class T>() {
+    using C = std::conditional_t<is_device_complex<T>, double, compute_t<T>>;
+    DeviceScratch memory(static_cast<size_t>(out.count()) * sizeof(C));
+    Operand shifts{memory.as<void>(), out.sizes, out.strides, dtype_of<C>};
+    if constexpr (is_device_complex<T>) {
+      reduce<T, double>(k.in(0), shifts, mask, k.op, LargestReal());
+      reduce<T, Complex<double>>(k.in(0), out, mask, k.op,
+                                 ComplexSumOfExponentials<T>{memory.as<const double>(), 0});
+    } else {
+      reduce<T, C>(k.in(0), shifts, mask, k.op, Largest<C>());
+      reduce<T, C>(k.in(0), out, mask, k.op, SumOfExponentials<C>{memory.as<const C>(), C(0)});
+    }
   });
 }
 

@@ -13,6 +13,7 @@
 #include "ops/reduction/scan.h"
 
 #include "cuda/common/any_dtype.h"
+#include "cuda/common/complex_warp.h"
 #include "cuda/common/group_scan.h"
 #include "cuda/common/reduce.h"
 #include "cuda/common/rows.h"
@@ -24,20 +25,17 @@ namespace tw::cuda {
 using device::KernelContext;
 using device::Operand;
 
-template <class R>
-TW_DEVICE Complex<R> shuffle_up(Complex<R> z, int by) {
-  return {shuffle_up(z.re, by), shuffle_up(z.im, by)};
-}
-template <class R>
-TW_DEVICE Complex<R> shuffle_from(Complex<R> z, int lane) {
-  return {shuffle_from(z.re, lane), shuffle_from(z.im, lane)};
-}
-
 namespace {
 
 template <class Acc>
 struct Product {
-  TW_DEVICE Acc none() const { return Acc(1); }
+  TW_DEVICE static Acc one() {
+    if constexpr (is_device_complex<Acc>)
+      return {1, 0};
+    else
+      return 1;
+  }
+  TW_DEVICE Acc none() const { return one(); }
   template <class C>
   TW_DEVICE Acc map(C x) const {
     return static_cast<Acc>(x);
@@ -55,7 +53,7 @@ void prod_dim_kernel(KernelContext& k) {
   int64_t rank = k.in(0).rank();
   Dims dims = wrap_dims(IntList{k.attrs<ops::DimKeepDTypeAttrs>().dim}, rank, k.op);
   uint64_t mask = rank == 0 ? 0 : mask_of(dims, rank);
-  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() {
+  dispatch_elements(k.in(0).dtype, k.op, [&]<class T>() {
     using Acc = sum_t<T>;
     reduce<T, Acc>(k.in(0), k.out(), mask, k.op, Product<Acc>());
   });

@@ -2,6 +2,7 @@
 // bytes over the bandwidth. A sum of n numbers meets roundings on the order of n / threads + log2(threads).
 //
 // Per element: 4 bytes and 1 operation (sum, float32).
+#include "cuda/common/complex_warp.h"
 #include "cuda/common/reduce.h"
 #include "ops/reduction/reduction.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 template <class Acc>
 struct Sum {
-  TW_DEVICE Acc none() const { return Acc(0); }
+  TW_DEVICE Acc none() const { return Acc{}; }
   template <class C>
   TW_DEVICE Acc map(C x) const {
     return static_cast<Acc>(x);
@@ -28,7 +29,7 @@ void sum_kernel(KernelContext& k) {
   DType in = k.in(0).dtype, out = k.out().dtype;
   if (in != out && (out != DType::kInt64 || !(is_integral(in) || is_bool(in))))
     TW_FAIL(kInternal, "sum: the input of dtype ", in, " should have been converted to ", out);
-  dispatch_real_bool(in, k.op, [&]<class T>() {
+  dispatch_elements(in, k.op, [&]<class T>() {
     using Acc = sum_t<T>;
     reduce<T, Acc>(k.in(0), k.out(), mask, k.op, Sum<Acc>());
   });

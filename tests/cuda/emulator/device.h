@@ -141,6 +141,9 @@ inline double erfcx(double x) {
   return static_cast<double>(std::exp(wide * wide) * std::erfc(wide));
 }
 inline float erfcxf(float x) { return static_cast<float>(erfcx(static_cast<double>(x))); }
+// The inverse of erf; in functions.cc.
+double erfinv(double x);
+float erfinvf(float x);
 
 namespace tw::cuda {
 

@@ -22,6 +22,14 @@ void check_row(const Gemm& gemm, const void* data, int64_t count, int64_t step, 
   }
 }
 
+template <class C>
+C scale(complex128 factor) {
+  if constexpr (is_complex_type<C>)
+    return C(factor);
+  else
+    return static_cast<C>(factor.real());
+}
+
 template <class T>
 void multiply(const Gemm& g, int64_t batch) {
   auto* a = static_cast<const T*>(g.a.data) + batch * g.a.batch;
@@ -32,16 +40,16 @@ void multiply(const Gemm& g, int64_t batch) {
   for (int64_t i = 0; i < g.m; i++) check_row(g, a + i * g.a.down, g.k, g.a.right, emulator::ByteState::kSet);
   for (int64_t i = 0; i < g.k; i++) check_row(g, b + i * g.b.down, g.n, g.b.right, emulator::ByteState::kSet);
   for (int64_t i = 0; i < g.m; i++) {
-    auto least = g.beta != 0 ? emulator::ByteState::kSet : emulator::ByteState::kUnset;
+    auto least = g.beta != 0.0 ? emulator::ByteState::kSet : emulator::ByteState::kUnset;
     check_row(g, c + i * g.c_down, g.n, 1, least);
     for (int64_t j = 0; j < g.n; j++) {
       C sum = 0;
       for (int64_t l = 0; l < g.k; l++)
         sum +=
             static_cast<C>(a[i * g.a.down + l * g.a.right]) * static_cast<C>(b[l * g.b.down + j * g.b.right]);
-      C value = static_cast<C>(g.alpha) * sum;
+      C value = scale<C>(g.alpha) * sum;
       T* at = c + i * g.c_down + j;
-      if (g.beta != 0) value += static_cast<C>(g.beta) * static_cast<C>(*at);
+      if (g.beta != 0.0) value += scale<C>(g.beta) * static_cast<C>(*at);
       if (bias) value += static_cast<C>(bias[j]);
       *at = T(value);
     }
@@ -55,7 +63,7 @@ void run_gemm(const Gemm& gemm, cudaStream_t stream) {
   static const char kind = 0;
   if (emulator::keep(&kind, [=] { run_gemm(gemm, stream); })) return;
   emulator::DeviceAccess access;
-  dispatch_float(gemm.dtype, gemm.op, [&]<class T>() {
+  dispatch_float_complex(gemm.dtype, gemm.op, [&]<class T>() {
     for (int64_t batch = 0; batch < gemm.batches; batch++) multiply<T>(gemm, batch);
   });
 }

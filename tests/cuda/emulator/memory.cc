@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "base/cat.h"
 #include "tests/cuda/emulator/graphs.h"
@@ -78,6 +79,32 @@ DeviceAccess::DeviceAccess() : before_(g_key >= 0 ? pkey_get(g_key) : 0) {
 }
 DeviceAccess::~DeviceAccess() {
   if (g_key >= 0) pkey_set(g_key, before_);
+}
+
+namespace {
+
+struct HostRange {
+  const char *begin, *end;
+};
+std::mutex g_mapped_mutex;
+std::vector<HostRange>& mapped() {
+  static auto* ranges = new std::vector<HostRange>;
+  return *ranges;
+}
+
+}  // namespace
+
+void map_host(const void* data, size_t size_bytes) {
+  std::lock_guard lock(g_mapped_mutex);
+  auto* begin = static_cast<const char*>(data);
+  mapped().push_back({begin, begin + size_bytes});
+}
+
+bool is_mapped_host(const void* data) {
+  std::lock_guard lock(g_mapped_mutex);
+  for (const HostRange& range : mapped())
+    if (data >= range.begin && data < range.end) return true;
+  return false;
 }
 
 void* allocate_block(int device, size_t size_bytes) {

@@ -46,6 +46,10 @@ class DeviceAccess {
   unsigned before_;
 };
 
+// Memory of the host that kernels may touch, as long as the process lives.
+void map_host(const void* data, size_t size_bytes);
+bool is_mapped_host(const void* data);
+
 void* allocate_block(int device, size_t size_bytes);  // null when the device is full
 bool free_block(void* data);
 size_t used_bytes(int device);

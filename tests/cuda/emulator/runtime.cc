@@ -136,6 +136,11 @@ cudaError_t cudaMallocHost(void** data, size_t size_bytes) {
   *data = std::aligned_alloc(4096, (size_bytes + 4095) / 4096 * 4096);
   return *data ? cudaSuccess : failed(cudaErrorMemoryAllocation);
 }
+cudaError_t cudaHostAlloc(void** data, size_t size_bytes, unsigned flags) {
+  cudaError_t error = cudaMallocHost(data, size_bytes);
+  if (error == cudaSuccess && flags & cudaHostAllocMapped) map_host(*data, size_bytes);
+  return error;
+}
 cudaError_t cudaFreeHost(void* data) {
   std::free(data);
   return cudaSuccess;

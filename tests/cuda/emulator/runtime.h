@@ -65,6 +65,8 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaMalloc(void** data, size_t size_bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaMallocHost(void** data, size_t size_bytes);
+constexpr unsigned cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
+cudaError_t cudaHostAlloc(void** data, size_t size_bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* data);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size_bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);

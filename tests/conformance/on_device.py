@@ -1,0 +1,60 @@
+"""What of torch's operator database runs on another device, and what of it need not.
+
+There values and gradients are compared; names of methods, operators and aliases, refusals and finite differences say
+nothing about a device's kernels. Samples beyond MAX_ELEMENTS are left out, since an emulated device takes some 100 ns
+for an access. What the device has no kernel for by design (`tools/cpu_alone.py`, UNSUPPORTED) is skipped with its
+reason; any other refusal is a failure.
+"""
+
+import re
+import runpy
+from pathlib import Path
+
+from . import convert
+
+CHECKS = ("value", "noncontiguous", "inplace", "grad", "grad_inplace")
+DTYPES = ("float32", "bfloat16")
+MAX_ELEMENTS = 20_000
+# Half types may be rounded once more there: a bias is added to the rounded result of a convolution, as on torch's CUDA.
+HALF_FACTOR = 4.0
+
+_CPU_ALONE = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools" / "cpu_alone.py"))["ON_THE_CPU_ALONE"]
+# What an error says: why the device refuses it.
+UNSUPPORTED = {
+    r"matrix products of dtype (u?int|bool)": "no products of integers: cuBLAS has none",
+}
+
+
+def elsewhere():
+    return convert.device().type != "cpu"
+
+
+def refusal(error):
+    """Why the device refuses what it refuses with this error; None where there is no reason for it."""
+    if not elsewhere() or not isinstance(error, NotImplementedError):
+        return None
+    found = re.search(r"(\w+): there is no kernel for device", str(error))
+    if found:
+        return f"{found[1]}: {_CPU_ALONE[found[1]]}" if found[1] in _CPU_ALONE else None
+    return next((why for words, why in UNSUPPORTED.items() if re.search(words, str(error))), None)
+
+
+def misplaced(call, results):
+    """What is wrong with where the results of a call lie: beside its tensors, wherever it has any."""
+    if not elsewhere() or not convert.tensors_of(call):
+        return None
+    lost = [t for t in convert.tensors_of(results) if t.device.type != convert.device().type]
+    return f"a result lies on {lost[0].device}" if lost else None
+
+
+def factor(sample):
+    """By how much the tolerances are widened for the tensors of a sample."""
+    halves = [t for t in convert.tensors_of(sample.input) if convert.dtype_name(t.dtype) in ("float16", "bfloat16")]
+    return HALF_FACTOR if elsewhere() and halves else 1.0
+
+
+def too_large(tensors):
+    """The reason to leave out a sample of these tensors, or None."""
+    if elsewhere() and sum(t.numel() for t in tensors) > MAX_ELEMENTS:
+        return f"more than {MAX_ELEMENTS} elements"
+    return None
