@@ -53,9 +53,11 @@ def run(name, dtypes=samples.DTYPES, wanted=ALL_CHECKS):
     start = time.perf_counter()
     for dtype in samples.dtypes_of(op, dtypes):
         table = checks_for(op, dtype, wanted)
-        for index, sample in enumerate(samples.inputs(name, dtype)):
-            if large := on_device.too_large(tensors_of((sample.input, sample.args, sample.kwargs))):
-                result.skip(large)
+        given = samples.inputs(name, dtype)
+        for index, sample in enumerate(given):
+            tensors = tensors_of((sample.input, sample.args, sample.kwargs))
+            if reason := on_device.left_out(index, len(given), tensors):
+                result.skip(reason)
             elif not result.missing:
                 perform(result, dtype, index, sample, table, describe_call, "value")
     if "errors" in wanted and not result.missing:

@@ -2,8 +2,8 @@
 
 There values and gradients are compared; names of methods, operators and aliases, refusals and finite differences say
 nothing about a device's kernels. Samples beyond MAX_ELEMENTS are left out, since an emulated device takes some 100 ns
-for an access. What the device has no kernel for by design (`tools/cpu_alone.py`, UNSUPPORTED) is skipped with its
-reason; any other refusal is a failure.
+for an access, and of very many samples some are taken. What the device has no kernel for by design
+(`tools/cpu_alone.py`, UNSUPPORTED) is skipped with its reason; any other refusal is a failure.
 """
 
 import re
@@ -15,6 +15,7 @@ from . import convert
 CHECKS = ("value", "noncontiguous", "inplace", "grad", "grad_inplace")
 DTYPES = ("float32", "bfloat16")
 MAX_ELEMENTS = 20_000
+MAX_SAMPLES = 60  # of an op in a dtype, spread over all
 # Half types may be rounded once more there: a bias is added to the rounded result of a convolution, as on torch's CUDA.
 HALF_FACTOR = 4.0
 
@@ -53,8 +54,10 @@ def factor(sample):
     return HALF_FACTOR if elsewhere() and halves else 1.0
 
 
-def too_large(tensors):
-    """The reason to leave out a sample of these tensors, or None."""
-    if elsewhere() and sum(t.numel() for t in tensors) > MAX_ELEMENTS:
+def left_out(index, count, tensors):
+    """The reason to leave out sample `index` of `count`, which is made of these tensors, or None."""
+    if not elsewhere():
+        return None
+    if sum(t.numel() for t in tensors) > MAX_ELEMENTS:
         return f"more than {MAX_ELEMENTS} elements"
-    return None
+    return f"one of more than {MAX_SAMPLES} samples" if index % -(-count // MAX_SAMPLES) else None

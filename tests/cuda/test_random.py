@@ -88,9 +88,9 @@ def test_multinomial_refuses_bad_weights():
     for weights in ([1.0, -1.0], [0.0, 0.0], [1.0, float("nan")], [1.0, float("inf")]):
         for replacement in (False, True):
             with pytest.raises(RuntimeError, match="weights must be finite and not negative"):
-                tw.multinomial(tw.tensor(weights, device="cuda"), 1, replacement=replacement)
+                tw.multinomial(tw.tensor(weights, device="cuda"), 1, replacement=replacement).cpu()
     with pytest.raises(RuntimeError, match="enough of them positive"):
-        tw.multinomial(tw.tensor([1.0, 0.0, 0.0], device="cuda"), 2)
+        tw.multinomial(tw.tensor([1.0, 0.0, 0.0], device="cuda"), 2).cpu()
 
 
 def test_dropout_keeps_what_the_cpu_keeps():
@@ -103,3 +103,10 @@ def test_dropout_keeps_what_the_cpu_keeps():
 
     assert run("cuda") == run("cpu")
     assert F.dropout(tw.ones(3, 4).t().cuda(), 1.0).tolist() == [[0] * 3] * 4
+
+
+def test_what_is_drawn_like_a_tensor_lies_beside_it():
+    x = tw.ones(3, 4, device="cuda:1")
+    for like in (tw.rand_like(x), tw.randn_like(x.t()), tw.randint_like(x, 5)):
+        assert like.device == x.device
+    assert not tw.rand_like(x, device="cpu").is_cuda

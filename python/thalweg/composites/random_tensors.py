@@ -147,6 +147,11 @@ def _laid_like(draws: Tensor, input: Tensor, memory_format: Any, name: str) -> T
     return op("copy", True)(empty_in_format(input, draws.dtype, memory_format, name), draws)
 
 
+def _beside(input: Tensor, device: Device) -> Device:
+    """The device that is asked for, else that of `input`."""
+    return input.device if device is None else device
+
+
 @export(function=True)
 def rand_like(
     input: Tensor,
@@ -165,7 +170,8 @@ def rand_like(
     if placement is not None or sbp is not None or _native.is_global(input):
         make = partial(rand, input.shape, generator=generator, dtype=dtype or input.dtype)
         return created_like("rand_like", make, input, placement, sbp, requires_grad)
-    result = rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    place = _beside(input, device)
+    result = rand(input.shape, generator=generator, dtype=dtype or input.dtype, device=place)
     return finish(_laid_like(result, input, memory_format, "rand_like"), requires_grad)
 
 
@@ -187,7 +193,8 @@ def randn_like(
     if placement is not None or sbp is not None or _native.is_global(input):
         make = partial(randn, input.shape, generator=generator, dtype=dtype or input.dtype)
         return created_like("randn_like", make, input, placement, sbp, requires_grad)
-    result = randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    place = _beside(input, device)
+    result = randn(input.shape, generator=generator, dtype=dtype or input.dtype, device=place)
     return finish(_laid_like(result, input, memory_format, "randn_like"), requires_grad)
 
 
@@ -212,7 +219,8 @@ def randint_like(
     if placement is not None or sbp is not None or _native.is_global(input):
         make = partial(randint, low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
         return created_like("randint_like", make, input, placement, sbp, requires_grad)
-    result = randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device)
+    place = _beside(input, device)
+    result = randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=place)
     return finish(_laid_like(result, input, memory_format, "randint_like"), requires_grad)
 
 
