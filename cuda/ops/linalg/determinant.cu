@@ -7,6 +7,8 @@
 // In double throughout; 8/3 n^3 flops, and each pivot is looked for in all that is left.
 //
 // A block factors a matrix, a warp solves for a column: factor.h has the floor.
+//
+// Per element: 8 n bytes and 2/3 n operations (det of n x n, float32).
 #include "cuda/ops/linalg/factor.h"
 
 namespace tw::cuda {

@@ -2,6 +2,8 @@
 // the matrix is positive definite and well conditioned, its singular vectors are the eigenvectors, and each
 // eigenvalue is v^H A v. Jacobi's rotations, a block a matrix (jacobi.h has the bytes, the flops and the
 // floor), and 2 n^3 flops for the values.
+//
+// Per element: 150 n bytes and 100 n operations (eigh of n x n, float32, 8 sweeps).
 #include "ops/linalg/eigh.h"
 
 #include "cuda/ops/linalg/jacobi.h"

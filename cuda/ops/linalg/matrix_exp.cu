@@ -2,6 +2,8 @@
 // method for the matrix exponential revisited", 2005). 7 products through cuBLASLt, one solution, and a
 // product for each halving: some 30 n^3 flops, of which the solution's are a block's a matrix (factor.h). The
 // host waits for the largest number of halvings of the batch.
+//
+// Per element: 40 n bytes and 30 n operations (matrix_exp of n x n, float32).
 #include <cmath>
 #include <limits>
 

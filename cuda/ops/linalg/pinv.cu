@@ -1,6 +1,8 @@
 // pinv_matrices: V diag(1 / s) U^H over the singular values above the tolerance. Jacobi's rotations and
 // reflections, a block a matrix (jacobi.h has the bytes, the flops and the floor), and a product of 2 m n
 // min(m, n) flops through cuBLASLt. Of matrices said to be Hermitian one triangle is read.
+//
+// Per element: 150 n bytes and 100 n operations (pinv of n x n, float32, 8 sweeps).
 #include "ops/linalg/pinv.h"
 
 #include "cuda/common/dense.h"

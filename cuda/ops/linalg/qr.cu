@@ -1,4 +1,6 @@
 // qr: Householder's reflections, a block a matrix (reflect.h has the bytes, the flops and the floor).
+//
+// Per element: 8 n bytes and 4 n operations (qr of n x n, float32).
 #include "ops/linalg/qr.h"
 
 #include "cuda/ops/linalg/reflect.h"

@@ -1,5 +1,7 @@
 // solve, inverses, triangular solves and those with Cholesky's factor. A block factors a matrix, a warp
 // solves for a column: factor.h has the bytes, the flops and the floor.
+//
+// Per element: 4 n bytes and 2 n operations (a solution by triangles of n x n, float32).
 #include "ops/linalg/solve.h"
 
 #include "cuda/ops/linalg/factor.h"

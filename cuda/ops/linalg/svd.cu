@@ -1,5 +1,7 @@
 // svd, svdvals: Jacobi's rotations, a block a matrix, and reflections for U (jacobi.h has the bytes, the
 // flops and the floor). Of a matrix with more columns than rows it is the adjoint that is taken apart.
+//
+// Per element: 150 n bytes and 100 n operations (svd of n x n, float32, 8 sweeps).
 #include "ops/linalg/svd.h"
 
 #include "cuda/ops/linalg/jacobi.h"
