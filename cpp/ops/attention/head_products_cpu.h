@@ -19,6 +19,7 @@ struct WeightTile {
 template <class T>
 class HeadProducts {
   using Matrix = device::Matrix<T>;
+  using Seen = device::vector::Seen;
 
  public:
   // `values`: whether there are products with transposed values.
@@ -44,46 +45,13 @@ class HeadProducts {
 
   // to += weights b, of the tile's rows; b: the tile's keys, or values.
   void weigh(const WeightTile& t, const T* weights, const Heads<T>& b, const Heads<T>& to) {
-    T* out = to.row(t.batch, t.head, t.first);
-    Matrix right = b.rows(t.batch, t.group, t.column);
-    if (!by_tiles_)
-      return device::gemm<T>(t.rows, b.size, t.columns, T(1), {weights, t.columns, 1}, right, T(1), out,
-                             to.step());
-    if constexpr (std::is_same_v<T, float>)
-      multiply({t.rows,
-                b.size,
-                t.columns,
-                {weights, t.columns, 1},
-                right.data,
-                right.row_stride,
-                device::vector::kPanel,
-                1,
-                out,
-                to.step(),
-                true},
-               {device::vector::Seen::kInnersUpTo, t.first - t.column});
+    add(t.rows, t.columns, b.size, {weights, t.columns, 1}, b.rows(t.batch, t.group, t.column),
+        to.row(t.batch, t.head, t.first), to.step(), {Seen::kInnersUpTo, t.first - t.column});
   }
-
   // to += weightsᵀ b, of the tile's columns; b: the tile's rows of queries, or of gradients.
   void weigh_turned(const WeightTile& t, const T* weights, const Heads<T>& b, const Heads<T>& to) {
-    T* out = to.row(t.batch, t.group, t.column);
-    Matrix right = b.rows(t.batch, t.head, t.first);
-    if (!by_tiles_)
-      return device::gemm<T>(t.columns, b.size, t.rows, T(1), {weights, 1, t.columns}, right, T(1), out,
-                             to.step());
-    if constexpr (std::is_same_v<T, float>)
-      multiply({t.columns,
-                b.size,
-                t.rows,
-                {weights, 1, t.columns},
-                right.data,
-                right.row_stride,
-                device::vector::kPanel,
-                1,
-                out,
-                to.step(),
-                true},
-               {device::vector::Seen::kInnersFrom, t.first - t.column});
+    add(t.columns, t.rows, b.size, {weights, 1, t.columns}, b.rows(t.batch, t.head, t.first),
+        to.row(t.batch, t.group, t.column), to.step(), {Seen::kInnersFrom, t.first - t.column});
   }
 
  private:
@@ -111,12 +79,31 @@ class HeadProducts {
                 to,
                 t.columns,
                 false},
-               {device::vector::Seen::kColumnsUpTo, t.first - t.column});
+               {Seen::kColumnsUpTo, t.first - t.column});
     }
   }
 
-  void multiply(const device::vector::StripProduct& product, device::vector::Seen seen) const {
-    device::vector::multiply_strips(product, causal_ ? seen : device::vector::Seen());
+  // to[rows, columns] += weights[rows, inners] b[inners, columns].
+  void add(int64_t rows, int64_t inners, int64_t columns, Matrix weights, Matrix b, T* to, int64_t step,
+           Seen seen) {
+    if (!by_tiles_) return device::gemm<T>(rows, columns, inners, T(1), weights, b, T(1), to, step);
+    if constexpr (std::is_same_v<T, float>)
+      multiply({.rows = rows,
+                .columns = columns,
+                .inners = inners,
+                .row_side = {weights.data, weights.row_stride, weights.column_stride},
+                .panels = b.data,
+                .panels_step = b.row_stride,
+                .panel_distance = device::vector::kPanel,
+                .alpha = 1,
+                .out = to,
+                .out_step = step,
+                .add = true},
+               seen);
+  }
+
+  void multiply(const device::vector::StripProduct& product, Seen seen) const {
+    device::vector::multiply_strips(product, causal_ ? seen : Seen());
   }
 
   void pack(Side& side) {
