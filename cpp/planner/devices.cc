@@ -63,11 +63,8 @@ class Finder {
     return at == result_.ranks.end() ? kUnknown : static_cast<int>(at - result_.ranks.begin());
   }
   int rank_of(const std::string& leaf) const {
-    size_t at = leaf.rfind('@');
-    int64_t rank = -1;
-    if (at == std::string::npos) return kUnknown;
-    auto [end, error] = std::from_chars(leaf.data() + at + 1, leaf.data() + leaf.size(), rank);
-    return error == std::errc() && end == leaf.data() + leaf.size() ? device_of(rank) : kUnknown;
+    const int64_t rank = rank_in_name(leaf);
+    return rank < 0 ? kUnknown : device_of(rank);
   }
 
   // What is known stays.
@@ -104,7 +101,8 @@ class Finder {
     Finder finder(region, result_.ranks);
     const size_t deciding = node.inputs.size() - region.inputs.size();
     for (size_t i = 0; i < region.inputs.size(); i++)
-      finder.set(*region.inputs[i].value, known(node.inputs[deciding + i]));
+      if (rank_in_name(region.inputs[i].name) < 0)
+        finder.set(*region.inputs[i].value, known(node.inputs[deciding + i]));
     const Devices inside = finder.run();
     const size_t skipped = region.outputs.size() - node.outputs.size();  // whether a loop goes on
     for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -134,6 +132,14 @@ class Finder {
 };
 
 }  // namespace
+
+int64_t rank_in_name(const std::string& leaf) {
+  const size_t at = leaf.rfind('@');
+  int64_t rank = -1;
+  if (at == std::string::npos) return -1;
+  auto [end, error] = std::from_chars(leaf.data() + at + 1, leaf.data() + leaf.size(), rank);
+  return error == std::errc() && end == leaf.data() + leaf.size() ? rank : -1;
+}
 
 Devices find_devices(const ir::Graph& graph) { return Finder(graph).run(); }
 

@@ -5,6 +5,7 @@
 // that belong to all lie with the first rank that reads them; on accelerators there are none (separate.h).
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Devices {
   std::vector<int> of_value;  // by number: an index into `ranks`
   int of(const ir::ValueImpl& value) const { return of_value[static_cast<const ir::GraphValue&>(value).id]; }
 };
+
+// The rank in the name of a leaf, "x@3"; -1: none.
+int64_t rank_in_name(const std::string& leaf);
 
 // The graph's values must have their numbers.
 Devices find_devices(const ir::Graph& graph);

@@ -15,19 +15,24 @@ namespace {
 class CarriedAsVariables {
  public:
   CarriedAsVariables(ir::Graph& body, const ir::LoopShape& shape)
-      : body_(body), inputs_(body.inputs), outputs_(body.outputs) {
+      : body_(body), inputs_(body.inputs), outputs_(body.outputs), output_ranks_(body.output_ranks) {
     body.variables.assign(inputs_.begin(), inputs_.begin() + shape.carried);
     body.inputs.erase(body.inputs.begin(), body.inputs.begin() + shape.carried);
     auto first = body.outputs.begin() + shape.pred;
     for (int i = 0; i < shape.carried; i++)
       if (first[i].get() != body.variables[i].value.get()) body.assignments.push_back({i, first[i]});
     body.outputs.erase(first, first + shape.carried);
+    if (!output_ranks_.empty()) {
+      auto rank = body.output_ranks.begin() + shape.pred;
+      body.output_ranks.erase(rank, rank + shape.carried);
+    }
   }
   ~CarriedAsVariables() {
     body_.variables.clear();
     body_.assignments.clear();
     body_.inputs = std::move(inputs_);
     body_.outputs = std::move(outputs_);
+    body_.output_ranks = std::move(output_ranks_);
   }
   CarriedAsVariables(const CarriedAsVariables&) = delete;
   CarriedAsVariables& operator=(const CarriedAsVariables&) = delete;
@@ -36,6 +41,7 @@ class CarriedAsVariables {
   ir::Graph& body_;
   std::vector<ir::Leaf> inputs_;
   std::vector<ir::Value> outputs_;
+  std::vector<int64_t> output_ranks_;
 };
 
 plan::Region plan_region(ir::Node& node, const ir::Graph& root, int64_t first_rank) {

@@ -1,7 +1,7 @@
 // One walk over the nodes, whose devices are known (devices.h): an input that lies elsewhere gives way to a
-// copy on the node's device. Operands of control flow are named after the device that they lie on, and its
-// results lie where the first of its regions makes them, so that all regions, and what is around, say the
-// same.
+// copy on the node's device. Operands of control flow that belong to no rank are named after the device that
+// they lie on, and such results lie where the first of its regions makes them, so that all regions, and what
+// is around, say the same.
 #include "planner/separate.h"
 
 #include <algorithm>
@@ -115,9 +115,13 @@ class Separator {
   void enter(Node& node) {
     const bool loop = ir::control_kind(*node.def) == ir::ControlKind::kLoop;
     const size_t deciding = loop ? 2 : 1;
-    for (auto& region : node.regions)
-      for (size_t i = 0; i < region->inputs.size(); i++)
-        name(region->inputs[i], devices_.ranks[of(*node.inputs[deciding + i])]);
+    for (size_t i = 0; i < node.regions[0]->inputs.size(); i++) {
+      Value& operand = node.inputs[deciding + i];
+      const int64_t rank = rank_in_name(node.regions[0]->inputs[i].name);
+      if (rank >= 0) bring(operand, device_of(rank));
+      for (auto& region : node.regions)
+        if (rank < 0) region->inputs[i].name += cat('@', devices_.ranks[of(*operand)]);
+    }
     ir::Graph& first = *node.regions[0];
     const size_t skipped = loop && node.inputs[0] ? 1 : 0;
     for (size_t i = skipped; i < first.outputs.size(); i++) {
@@ -125,10 +129,6 @@ class Separator {
       for (auto& region : node.regions) region->output_ranks[i] = rank;
     }
     for (auto& region : node.regions) Separator(*region).run();
-  }
-
-  static void name(ir::Leaf& leaf, int64_t rank) {
-    leaf.name = cat(std::string_view(leaf.name).substr(0, leaf.name.rfind('@')), '@', rank);
   }
 
   ir::Graph& graph_;

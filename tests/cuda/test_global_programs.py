@@ -313,6 +313,77 @@ def test_gpt_learns_what_it_learns_in_eager_mode_and_on_one_device(shape, roles)
     np.testing.assert_allclose(losses, gpt_losses(None, None, compiled=True), rtol=1e-4)
 
 
+def test_loops_on_several_devices():
+    line = cuda([0, 1])
+
+    def shrink(x):
+        count = tw.zeros((), dtype=tw.int64, placement=line, sbp=B)
+        while x.abs().sum() > 1:
+            x = x / 2
+            count = count + 1
+        return x if x.sum() > 0 else -x, count
+
+    def scan(x):
+        rows = tw.stack([x, x * 2, -x])
+        return tw.scan(lambda h, row: ((h + row).tanh(), h.sum()), tw.zeros_like(x), rows)
+
+    for function in (shrink, scan):
+        compiled = tw.jit(function)
+        for k in range(1, 5):
+            x = tw.tensor([-1.0, 2.0 * k, 3.0, -4.0], placement=line, sbp=S(0))
+            for a, b in zip(compiled(x), function(x), strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+def test_a_loop_draws_the_numbers_of_eager_mode():
+    line = cuda([0, 1])
+
+    def f(x):
+        count = tw.zeros((), dtype=tw.int64, placement=line, sbp=B)
+        while x.sum() < 4:
+            x = x + tw.rand(4, placement=line, sbp=S(0))
+            count = count + 1
+        return x, count, tw.rand(3, placement=line, sbp=B)
+
+    compiled = tw.jit(f)
+    for seed in range(3):
+        x = tw.zeros(4, placement=line, sbp=S(0))
+        tw.manual_seed(seed)
+        expected = f(x)
+        tw.manual_seed(seed)
+        for a, b in zip(compiled(x), expected, strict=True):
+            assert a.tolist() == b.tolist()
+
+
+def test_branches_on_several_devices():
+    line, other = cuda([0, 1]), cuda([2, 3])
+    w = tw.linspace(-1, 1, 9).reshape(3, 3).to_global(line, B).requires_grad_()
+
+    def train(x):
+        w.grad = None
+        h = tw.cond(x.sum() > 1, lambda h: (h @ w).tanh(), lambda h: (h @ w.t()).sigmoid(), (x,))
+        loss = h.square().sum()
+        loss.backward()
+        return loss.detach(), w.grad
+
+    def of_parts(x):
+        parts = [tw.cond(p.sum() > 0, lambda p: p * 2, lambda p: p - 1, (p,)) for p in x.to_local()]
+        return (tw.local_to_global(parts, line, S(0)),)
+
+    def of_stages(x):
+        y = x.to_global(other, S(0))
+        return tw.cond(
+            x.sum() > 0, lambda x, y: (x * 2, y + x.to_global(other, S(0))), lambda x, y: (x - 1, y * 3), (x, y)
+        )
+
+    for function in (train, of_parts, of_stages):
+        compiled = tw.jit(function)
+        for k in (-1.0, 2.0, -3.0, 4.0):
+            x = (tw.linspace(-1, 2, 12).reshape(4, 3) * k).to_global(line, S(0))
+            for a, b in zip(compiled(x), function(x), strict=True):
+                np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_an_error_of_a_kernel_names_its_line_and_the_next_run_works():
     line = cuda([0, 1])
     table = nn.Embedding(4, 3).to_global(line, B)
