@@ -24,7 +24,7 @@ struct alignas(8) Barrier {
 
 #ifdef TW_CUDA_EMULATOR
 #include "tests/cuda/emulator/barrier.h"
-#else
+#elif defined(__CUDACC__)  // files for the host need no more than the types
 
 namespace tw::cuda {
 

@@ -31,17 +31,15 @@ __device__ __forceinline__ void note_wide_access(const void*, size_t) {}
 // Threads of a block of a kernel that would like `wanted`. The emulator takes fewer.
 constexpr int block_threads(int wanted) { return wanted; }
 
-// Whether the code that is being compiled may use what compute capability 9.0a alone has; and, for host code,
-// whether such code is in the library (cuda/CMakeLists.txt).
+// Whether the code that is being compiled may use what compute capability 9.0a alone has; and, for host code
+// of the files that have such code, whether it is in the library (cuda/CMakeLists.txt).
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 inline constexpr bool kIs90a = true;
 #else
 inline constexpr bool kIs90a = false;
 #endif
 #ifdef TW_CUDA_HAS_90A
-inline constexpr bool kHas90a = true;
-#else
-inline constexpr bool kHas90a = false;
+inline constexpr bool kHas90a = TW_CUDA_HAS_90A;
 #endif
 
 }  // namespace tw::cuda
