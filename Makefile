@@ -5,7 +5,7 @@
 #   make lint                    format, lint, layers, length              make wheel        a repaired wheel, tried
 #   make check-ops               every op is complete                      make test-cuda    the CUDA backend, emulated
 #   make conformance-cuda        the peers' ops on CUDA, emulated          make clean        removes build/ and .venv
-#   make check-cuda              compiles the kernels with nvcc
+#   make check-cuda              the CUDA backend through nvcc             make cuda-wheel   thalweg-cuda beside it, tried
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -23,7 +23,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet
 CPP := $(shell find cpp cmake python/thalweg -name '*.cc' -o -name '*.h' -o -name '*.pyx' -o -name '*.px[di]' \
          -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name 'locate_wheels.py')
 
-.PHONY: build demo test test-cpp test-python test-doc emulator test-cuda check-cuda conformance conformance-cuda conformance-sample nightly sanitize asan tsan asan-python lint format \
+.PHONY: build demo test test-cpp test-python test-doc emulator test-cuda check-cuda cuda-wheel conformance conformance-cuda conformance-sample nightly sanitize asan tsan asan-python lint format \
         check-ops wheel clean
 
 # --- the environment and the build ---
@@ -38,6 +38,12 @@ $(VENV)/stamp-build: pyproject.toml tools/requirements.py
 $(VENV)/stamp-dev: $(VENV)/stamp-build
 	$(BIN)/python tools/requirements.py dev > $(VENV)/requirements-dev.txt
 	$(PIP_INSTALL) -r $(VENV)/requirements-dev.txt
+	touch $@
+
+# What NVIDIA's compiler needs beside it: its libraries, and what takes objects apart.
+$(VENV)/stamp-cuda: $(VENV)/stamp-build cuda/pyproject.toml
+	$(BIN)/python tools/requirements.py cuda > $(VENV)/requirements-cuda.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements-cuda.txt nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 	touch $@
 
 $(VENV)/stamp-conformance: $(VENV)/stamp-build
@@ -84,12 +90,31 @@ test-cuda: emulator
 	THALWEG_CUDA_EMULATOR=$(EMULATED) THALWEG_TEST_DEVICE=cuda $(BIN)/python -m pytest -q -rs \
 	  $(shell cat tests/cuda/op_tests.txt) $(ARGS)
 
-# The kernels through nvcc, for one architecture, and what they need: registers, shared memory, wide accesses,
-# tensor cores.
-check-cuda: $(VENV)/stamp-build
-	@if ! command -v nvcc > /dev/null && ! test -x /usr/local/cuda/bin/nvcc; then echo "check-cuda: skipped: there is no nvcc"; else \
-	  $(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF -DTHALWEG_CUDA=ON && \
-	  $(BIN)/cmake --build build/nvcc --target cuda_kernels && $(BIN)/python tools/check_cuda.py build/nvcc/cuda; fi
+# The CUDA backend through nvcc, for one architecture: what kernels need (registers, shared memory, wide accesses, tensor
+# cores) and whether docs/cuda_kernels.md says so (CHECK_CUDA=--write puts it there); that the library is whole and loads.
+NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+ifeq ($(NVCC),)
+check-cuda cuda-wheel:
+	@echo "$@: skipped: there is no nvcc"
+else
+check-cuda: build $(VENV)/stamp-cuda
+	$(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF \
+	  -DCMAKE_CXX_COMPILER=$(CXX) -DTHALWEG_INPLACE=OFF -DTHALWEG_CUDA=ON
+	$(BIN)/cmake --build build/nvcc --target thalweg_cuda
+	$(BIN)/python tools/check_cuda.py build/nvcc $(CHECK_CUDA)
+	$(BIN)/python tools/check_cuda_library.py build/nvcc/python/thalweg/_core/libthalweg_cuda.so
+
+# thalweg-cuda beside thalweg, for all architectures of a release; ARCHS=90a for one. The libraries that it links are
+# other wheels'.
+ARCHS ?= 80;90a;100
+cuda-wheel: wheel $(VENV)/stamp-cuda
+	THALWEG_CUDA_ARCHS='$(ARCHS)' $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	  --config-settings=build-dir=$(CURDIR)/build/cuda-wheel -w dist/raw ./cuda
+	$(BIN)/auditwheel repair --strip $(foreach library,thalweg.so cudart.so.13 cublasLt.so.13,--exclude lib$(library)) \
+	  -w dist dist/raw/thalweg_cuda-*.whl
+	build/wheel-try/bin/python -m pip install --quiet dist/thalweg_cuda-*.whl
+	cd build && wheel-try/bin/python ../tools/try_wheel.py --cuda
+endif
 
 conformance: build $(VENV)/stamp-conformance
 	$(BIN)/python tools/conformance.py $(ARGS)
@@ -161,7 +186,8 @@ asan-python: $(VENV)/stamp-build
 nightly: export HYPOTHESIS_PROFILE = explore
 nightly: export THALWEG_SBP = all
 nightly: export THALWEG_NIGHTLY = 1
-nightly: lint check-ops test test-cuda conformance conformance-cuda sanitize asan-python wheel
+nightly: CHECK_CUDA = --strict
+nightly: lint check-ops test test-cuda check-cuda conformance conformance-cuda sanitize asan-python wheel
 
 # A clean virtual environment gets the repaired wheel and nothing of the build.
 wheel: $(VENV)/stamp-dev

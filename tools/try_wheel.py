@@ -1,9 +1,33 @@
-"""Tries an installed thalweg: run by `make wheel` in an environment that holds the wheel and its dependencies alone."""
+"""Tries an installed thalweg: run by `make wheel` in an environment that holds the wheel and its dependencies alone.
+
+--cuda: thalweg-cuda beside it, as `make cuda-wheel` does.
+"""
 
 import sys
 from pathlib import Path
 
+import check_cuda_library
 import thalweg as tw
+
+
+def try_cuda() -> int:
+    """The backend is where thalweg looks for it, and finds NVIDIA's libraries in this environment."""
+    library = check_cuda_library.where_thalweg_looks()
+    problems = check_cuda_library.check(library) if library.exists() else [f"is not in {library.parent}"]
+    outside = [
+        line.split()[-1]
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+        if any(name in line for name in check_cuda_library.LINKED) and not line.split()[-1].startswith(sys.prefix)
+    ]
+    problems += [f"links {path}, which is not in this environment" for path in sorted(set(outside))]
+    why = tw.cuda.why_unavailable()
+    if not tw.cuda.is_available() and "driver" not in why:
+        problems.append(f"cannot be used: {why}")
+    for problem in problems:
+        print(f"try_wheel: {library.name} {problem}")
+    if not problems:
+        print(f"try_wheel: {library.name} is found; {why or 'there is a GPU'}")
+    return 1 if problems else 0
 
 
 def main() -> int:
@@ -22,7 +46,7 @@ def main() -> int:
         print(f"try_wheel: wanted a loss of {wanted}, got {loss.item()}")
         return 1
     print(f"try_wheel: thalweg {tw.__version__} works in {sys.prefix}")
-    return 0
+    return try_cuda() if "--cuda" in sys.argv[1:] else 0
 
 
 if __name__ == "__main__":

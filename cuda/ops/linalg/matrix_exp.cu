@@ -1,7 +1,7 @@
 // matrix_exp: scaling and squaring with the approximant of degree 13 (Higham, "The scaling and squaring
 // method for the matrix exponential revisited", 2005). 7 products through cuBLASLt, one solution, and a
 // product for each halving: some 30 n^3 flops, of which the solution's are a block's a matrix (factor.h). The
-// host waits for the largest number of halvings of the batch.
+// host waits for the largest number of halvings of the batch. Floor: the flops at the device's rate.
 //
 // Per element: 40 n bytes and 30 n operations (matrix_exp of n x n, float32).
 #include <cmath>

@@ -44,7 +44,10 @@ struct CastStep {
       TW_UNROLL
       for (int j = 0; j < kPack; j++) out.at[j] = recast<Out>(load<In>(in.at[j]));
     } else {
-      for (int j = 0; j < count; j++) out.at[j] = recast<Out>(load<In>(at[fixed ? 0 : j]));
+      // By numbers that the compiler knows: an index would put the pack into memory.
+      TW_UNROLL
+      for (int j = 0; j < kPack; j++)
+        if (j < count) out.at[j] = recast<Out>(load<In>(at[fixed ? 0 : j]));
     }
   }
 };
@@ -98,10 +101,13 @@ __global__ void __launch_bounds__(kPointwiseThreads) cast_kernel(Walk<2> walk, D
       CastStep<Out>::template run<Complex<double>>(from, fixed, out, count);
   }
   auto* to = reinterpret_cast<stored_t<Out>*>(walk.data[0] + at[0]);
-  if (count == kPack)
+  if (count == kPack) {
     store_pack(to, out);
-  else
-    for (int j = 0; j < count; j++) to[j] = out.at[j];
+  } else {
+    TW_UNROLL
+    for (int j = 0; j < kPack; j++)
+      if (j < count) to[j] = out.at[j];
+  }
 }
 
 template <class T>
