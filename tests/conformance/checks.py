@@ -86,7 +86,7 @@ def agree(op, torch_fn, tw_fn, sample):
     for tensor in tensors_of(want):
         tw_dtype(tensor.dtype)  # Inconvertible where only torch has it
     got = _thalweg(tw_fn, sample)
-    if message := on_device.misplaced((sample.input, sample.args, sample.kwargs), got):
+    if message := on_device.misplaced(sample, got):
         return message
     draw = drawn(op, torch_fn, sample)
     if draw is not None:

@@ -41,9 +41,10 @@ def refusal(error):
     return next((why for words, why in UNSUPPORTED.items() if re.search(words, str(error))), None)
 
 
-def misplaced(call, results):
-    """What is wrong with where the results of a call lie: beside its tensors, wherever it has any."""
-    if not elsewhere() or not convert.tensors_of(call):
+def misplaced(sample, results):
+    """What is wrong with where the results of a call lie: beside its tensors, unless it names a device."""
+    call = (sample.input, sample.args, sample.kwargs)
+    if not elsewhere() or not convert.tensors_of(call) or "device" in sample.kwargs:
         return None
     lost = [t for t in convert.tensors_of(results) if t.device.type != convert.device().type]
     return f"a result lies on {lost[0].device}" if lost else None

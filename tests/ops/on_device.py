@@ -49,6 +49,8 @@ def check_signatures(function: Callable, args: list, kwargs: dict, grad: bool) -
     """The signatures of the ops that a call is made of, against the whole on the CPU."""
     for op, call_args, call_kwargs in calls_of(function, args, kwargs, grad):
         on_cpu = sharded.Call(op, call_args, call_kwargs)
+        if all(t is None for t in on_cpu.inputs):  # what is made of nothing lies where it is told to
+            continue
         if not sharded.ALL and zlib.crc32(on_cpu.key().encode()) % SHARDED:
             continue
         there = CallThere(op, call_args, call_kwargs)
