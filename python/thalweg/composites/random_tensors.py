@@ -15,7 +15,7 @@ from thalweg.frontend.creation import creation_size, default_dtype
 from thalweg.frontend.device import Device, moved, name_of
 from thalweg.frontend.dtypes import float64, int64
 from thalweg.frontend.from_data import finish
-from thalweg.frontend.global_creation import created, created_like, like
+from thalweg.frontend.global_creation import beside, created, created_like, like
 from thalweg.frontend.layout import check_layout, empty_in_format
 from thalweg.frontend.placement import Sbp, placement
 from thalweg.frontend.random import Generator
@@ -144,7 +144,9 @@ def _laid_like(draws: Tensor, input: Tensor, memory_format: Any, name: str) -> T
     """`draws` in a memory format, by default in the order of `input`; the numbers are the same in any order."""
     if memory_format is None and input.is_contiguous():
         return draws
-    return op("copy", True)(empty_in_format(input, draws.dtype, memory_format, name), draws)
+    with beside(draws):
+        laid = empty_in_format(input, draws.dtype, memory_format, name)
+    return op("copy", True)(laid, draws)
 
 
 def _beside(input: Tensor, device: Device) -> Device:
