@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -279,9 +280,27 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 const char* ncclGetLastError(ncclComm_t) { return g_error.c_str(); }
 
+namespace {
+
+constexpr const char* kFolders = "/dev/shm";
+constexpr const char* kPrefix = "thalweg-emulated-nccl-";
+
+// Processes that were killed have left theirs behind; no test goes on for so long.
+void remove_stale_folders() {
+  constexpr std::chrono::minutes kLong{15};
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kFolders, ignored))
+    if (entry.path().filename().string().starts_with(kPrefix) &&
+        entry.last_write_time(ignored) < fs::file_time_type::clock::now() - kLong)
+      fs::remove_all(entry.path(), ignored);
+}
+
+}  // namespace
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  remove_stale_folders();
   // mkdtemp gives the last six characters values of its own.
-  std::string folder = "/dev/shm/thalweg-emulated-nccl-" + std::string(6, 'X');
+  std::string folder = std::string(kFolders) + "/" + kPrefix + std::string(6, 'X');
   if (!mkdtemp(folder.data())) return failed(ncclInternalError, "no folder can be made in /dev/shm");
   std::memset(id->internal, 0, sizeof id->internal);
   folder.copy(id->internal, sizeof id->internal - 1);
