@@ -50,7 +50,7 @@ def test_a_step_takes_a_quarter_on_each_of_four_devices(graph):
     for peak in each:
         assert peak >= weights  # its quarters of weights, gradients and two moments
         assert peak <= 0.27 * alone  # the input and the output are whole on each
-        assert peak == pytest.approx(each[0], rel=0.05)
+        assert peak == pytest.approx(each[0], rel=0.1)  # who is ahead, packs for a product while others do not
 
 
 def test_every_part_is_an_allocation_of_its_own():
