@@ -2,10 +2,12 @@
 // TCP.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <latch>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "comm/processes.h"
@@ -189,22 +191,33 @@ TEST_OVER_EACH(messages_between_machines_keep_their_order_and_may_come_early) {
       transport);
 }
 
-// What was on its way to it then comes to nothing, and the group goes on.
+// What was on its way to it then comes to nothing, and the group goes on. The two sides move the message in
+// turns until it has begun to arrive, and then the sender stops, so that it is never complete.
 TEST_OVER_EACH(memory_of_a_message_that_has_failed_is_not_written_any_more) {
+  std::atomic<int> turn{1};
+  std::atomic<bool> begun{false}, failed{false};
   run_processes(
       {1, 1}, {0, 1},
-      [](Fabric& fabric) {
+      [&](Fabric& fabric) {
         Ref<Group> group = make_process_group(fabric, {0, 1}, 20'000, 0);
         group->post({})->wait();
         std::vector<float> data(16'000'000, fabric.world().self() == 1 ? 1.f : 0.f);
         Message message{.from = 1, .to = 0, .data = data.data(), .count = 16'000'000};
         if (fabric.world().self() == 1) {
-          CHECK_THROWS(Error, group->send(message)->wait(), "not complete within 1 ms");
+          Ref<Request> going = group->send(message);
+          for (; !begun; std::this_thread::yield())
+            if (turn == 1) CHECK(!going->test()), turn = 0;
+          for (int ms = 0; ms < 20'000 && !failed; ms++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          CHECK_THROWS(Error, going->wait(), "not complete within 1 ms");
         } else {
           Ref<Request> coming = group->receive(message);
-          while (std::atomic_ref(data[0]).load() != 1.f) CHECK(!coming->test());
+          for (; std::atomic_ref(data[0]).load() != 1.f; std::this_thread::yield())
+            if (turn == 0) CHECK(!coming->test()), turn = 1;
+          begun = true;
           CHECK_THROWS(Error, coming->wait(1),
                        "not complete within 1 ms in group [0, 1]: waiting for rank 1");
+          failed = true;
           data.assign(data.size(), 9.f);
         }
         group->begin_anew();
