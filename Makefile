@@ -92,14 +92,15 @@ test-cuda: emulator
 
 # The CUDA backend through nvcc, for one architecture: what kernels need (registers, shared memory, wide accesses, tensor
 # cores) and whether docs/cuda_kernels.md says so (CHECK_CUDA=--write puts it there); that the library is whole and loads.
+# The host's compiler is called what it is called in the build of the wheel, so that ccache knows libthalweg's objects.
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 ifeq ($(NVCC),)
 check-cuda cuda-wheel:
-	@echo "$@: skipped: there is no nvcc"
+	@echo "$@: skipped: there is no nvcc on the PATH or in /usr/local/cuda/bin, so that no kernel was compiled"
 else
 check-cuda: build $(VENV)/stamp-cuda
-	$(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF \
-	  -DCMAKE_CXX_COMPILER=$(CXX) -DTHALWEG_INPLACE=OFF -DTHALWEG_CUDA=ON
+	CXX=$(CXX) $(BIN)/cmake -S . -B build/nvcc -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DTHALWEG_PYTHON=OFF \
+	  -DTHALWEG_INPLACE=OFF -DTHALWEG_CUDA=ON
 	$(BIN)/cmake --build build/nvcc --target thalweg_cuda
 	$(BIN)/python tools/check_cuda.py build/nvcc $(CHECK_CUDA)
 	$(BIN)/python tools/check_cuda_library.py build/nvcc/python/thalweg/_core/libthalweg_cuda.so

@@ -411,22 +411,19 @@ def test_what_does_not_lie_there_is_an_error():
 
 SMALL = (
     "--steps 6 --batch 4 --context 8 --width 16 --layers 1 --heads 2 --dropout 0.1 --lr 0.02 --warmup 2 "
-    "--eval-every 3 --eval-batches 1 --sample 12 --device cuda"
+    "--eval-every 3 --eval-batches 1 --sample 0 --device cuda"
 ).split()
 
 
-def test_the_example_trains_and_samples_on_any_devices_as_on_one(tmp_path, capsys):
+def test_the_example_trains_on_any_devices_as_on_one(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("the quick brown fox jumps over the lazy dog, and " * 40)
 
-    def learnt(name, *options):
+    def losses(name, *options):
         arguments = [*SMALL, "--data", str(book), "--out", str(tmp_path / name), *options]
-        losses = example("train_gpt").main(arguments).losses
-        return losses, capsys.readouterr().out.rsplit("validation loss", 2)[1].split("\n", 1)[1]
+        return example("train_gpt").main(arguments).losses
 
-    one, sample = learnt("one")
-    assert one[5] < one[0] and len(sample.rstrip("\n")) >= 12
+    one = losses("one")
+    assert one[5] < one[0]
     for options in ("--graph", "--devices 4 --graph", "--mesh 2x2 --plan dp,tp --graph", "--devices 2"):
-        losses, text = learnt(options.replace(" ", ""), *options.split())
-        np.testing.assert_allclose(losses, one, rtol=1e-4)
-        assert text == sample
+        np.testing.assert_allclose(losses(options.replace(" ", ""), *options.split()), one, rtol=1e-4)

@@ -61,6 +61,20 @@ def test_a_listed_file_may_keep_data_in_memory(tmp_path):
     assert len(check_cuda.check_object(tool, tmp_path / "other.cu.o")[1]) == 1
 
 
+def test_a_listed_kernel_may_and_others_of_its_file_may_not(tmp_path):
+    renorm, lookup = "_ZN2tw4cuda13renorm_kernelIfEEv", "_ZN2tw4cuda11lookup_rowsIfLi1EEEv"
+    tool = fake_cuobjdump(tmp_path, {renorm: (8, []), lookup: (8, [])})
+    problems = check_cuda.check_object(tool, tmp_path / "embedding.cu.o")[1]
+    assert problems == [f"embedding.cu: {lookup} has 8 bytes of its data in memory"]
+
+
+def test_a_kernel_that_reads_half_of_what_it_passes_may_have_narrow_accesses(tmp_path):
+    half = PACKED.replace("EfEEvT_", "E13ImaginaryPartEEvT_")
+    assert check_cuda.PACKED.search(half)
+    tool = fake_cuobjdump(tmp_path, {half: (0, ["LDG.E R4"])})
+    assert check_cuda.check_object(tool, tmp_path / "complex.cu.o")[1] == []
+
+
 def test_the_table_has_the_most_of_each_kernel(tmp_path):
     tool = fake_cuobjdump(tmp_path, {FORWARD: (0, []), FORWARD.replace("Li64E", "Li128E"): (8, [])})
     kernels, _ = check_cuda.check_object(tool, tmp_path / "attention.cu.o")
