@@ -8,6 +8,7 @@ definition is an error too, and so is a reason for what is there.
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from cpu_alone import ON_THE_CPU_ALONE
@@ -21,12 +22,30 @@ for _op in ("take_part", "join_parts"):
     REASONS[_op, "kernel"] = "they are gone when a graph is cut into those of the processes"
 
 
+def functions_named(prefix: str, path: Path) -> Iterator[tuple[str, str]]:
+    """Name and text of each void function of a source whose name begins so."""
+    pattern = rf"^void ({prefix}\w+)\((?:[^\n]*\}}$|[\s\S]*?^\}})"
+    for found in re.finditer(pattern, path.read_text(encoding="utf-8"), re.M):
+        yield found[1], found[0]
+
+
+def listed_ops(root: Path) -> dict[str, set[str]]:
+    """The ops of each list add_<stem> of a <stem>_formula.h, of which both devices make kernels."""
+    return {
+        name: set(re.findall(r'"(\w+)"', text))
+        for path in (root / "cpp" / "ops").rglob("*_formula.h")
+        for name, text in functions_named("add_", path)
+    }
+
+
 def cuda_kernels(root: Path) -> set[str]:
-    """The ops whose names the registering functions of cuda/ops and cuda/comm give."""
+    """The ops that the registering functions of cuda/ops and cuda/comm name, or that the lists have which they take."""
     found: set[str] = set()
+    lists = listed_ops(root)
     for path in (root / "cuda").rglob("*.cu"):
-        for body in re.findall(r"^void kernels_\w+\(.*?^\}|^void kernels_\w+\(.*\}$", path.read_text(), re.M | re.S):
-            found.update(re.findall(r'"(\w+)"', body))
+        for _, text in functions_named("kernels_", path):
+            found.update(re.findall(r'"(\w+)"', text))
+            found.update(*(lists[name] for name in re.findall(r"\b(add_\w+)\(", text)))
     return found
 
 
@@ -72,6 +91,8 @@ def kernels_without_definition(root: Path, names: set[str]) -> list[str]:
         for name in re.findall(r'\.add\(\s*"(\w+)"', path.read_text(encoding="utf-8")):
             if name not in names:
                 problems.append(f"{path.relative_to(root)}: a kernel for {name}, which no file defines")
+    for place, listed in listed_ops(root).items():
+        problems += [f"{place}: a kernel for {name}, which no file defines" for name in sorted(listed - names)]
     return problems
 
 

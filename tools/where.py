@@ -1,7 +1,7 @@
 """Prints every file where an op lives: `where.py gelu` lists definition, formulas, kernels, tests and more.
 
-An op is found by its registration, `op("gelu(...` in a definition and `add("gelu"` in a kernel file, so ops that share
-a file are found too. Other places are those that name the op as a word.
+An op is found by its registration, `op("gelu(...` in a definition, `add("gelu"` in a kernel file or `ops.floats("gelu"`
+in a list of formulas, so ops that share a file are found too. Other places are those that name the op as a word.
 """
 
 import re
@@ -12,7 +12,7 @@ TEXT_FILES = {".cc", ".h", ".cu", ".py", ".pyx", ".pxi", ".pyi", ".md"}
 # heading: folders and the pattern that a file must hold; NAME stands for the op
 PLACES = {
     "definition": (["cpp/ops"], r'\bop(_with<\w+>)?\(\s*"NAME\('),
-    "kernel": (["cpp/ops", "cuda/ops"], r'\badd\(\s*"NAME"'),
+    "kernel": (["cpp/ops", "cuda/ops"], r'\b(add|ops\.(template )?\w+(<\w+>)?)\(\s*"NAME"'),
     "used by": (["cpp"], r'\bops?<"NAME">'),
     "python": (["python"], r"\bNAME\b"),
     "tests": (["tests"], r"\bNAME\b"),

@@ -3,10 +3,25 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "base/formula.h"
 
 namespace tw::ops {
+
+// z's conjugate; a real number itself. A device's complex numbers have their own.
+template <class C>
+TW_FORMULA C conjugate(C z) {
+  if constexpr (std::is_floating_point_v<C>)
+    return z;
+  else
+    return conj(z);
+}
+
+template <class Z>
+TW_FORMULA Z complex_times(Z z, double factor) {
+  return Z(z.real() * factor, z.imag() * factor);
+}
 
 // log(1 + z); near 0 by its parts, exact for small z: the real one is log1p(2 x + |z|^2) / 2.
 template <class Z>

@@ -12,6 +12,8 @@ namespace tw::cuda {
 template <class R>
 struct alignas(2 * sizeof(R)) Complex {
   R re, im;
+  TW_BOTH R real() const { return re; }
+  TW_BOTH R imag() const { return im; }
 };
 
 }  // namespace tw::cuda
@@ -22,6 +24,8 @@ template <>
 inline constexpr DType dtype_of<cuda::Complex<float>> = DType::kComplex64;
 template <>
 inline constexpr DType dtype_of<cuda::Complex<double>> = DType::kComplex128;
+template <class R>
+inline constexpr bool is_complex_type<cuda::Complex<R>> = true;
 
 }  // namespace tw
 

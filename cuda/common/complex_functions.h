@@ -33,11 +33,15 @@ TW_DEVICE C to_narrow(WideComplex z) {
 template <class F>
 struct OfComplex {
   template <class C>
-  TW_DEVICE C operator()(C z) const {
+  TW_DEVICE C operator()(C z) const
+    requires requires(WideComplex wide) { F::of_complex(wide); }
+  {
     return to_narrow<C>(F::of_complex(to_wide(z)));
   }
   template <class C>
-  TW_DEVICE C operator()(C a, C b) const {
+  TW_DEVICE C operator()(C a, C b) const
+    requires requires(WideComplex wide) { F::of_complex(wide, wide); }
+  {
     return to_narrow<C>(F::of_complex(to_wide(a), to_wide(b)));
   }
 };

@@ -1,62 +1,12 @@
-// Ops that are one function of floating elements, in float for the half types:
-//
-//   TW_FUNCTION(Exp, std::exp(x))
-//   table.add("exp", unary_kernel<Exp>);
-//
-// Those of complex numbers too have a second form, of a WideComplex (complex_functions.h):
-//
-//   TW_COMPLEX_FUNCTION(Exp, std::exp(x), exp(z))
+// The device's elementary functions as a type, for formulas that are templates over the functions they use
+// (base/formula.h).
 #pragma once
 
 #include <cmath>
 
-#include "base/gamma.h"
-#include "cuda/common/complex_functions.h"
-#include "cuda/common/pointwise.h"
+#include "cuda/common/platform.h"
 
 namespace tw::cuda {
-
-#define TW_FUNCTION(NAME, ...)          \
-  struct NAME {                         \
-    template <class C>                  \
-    TW_DEVICE C operator()(C x) const { \
-      return __VA_ARGS__;               \
-    }                                   \
-  };
-#define TW_COMPLEX_FUNCTION(NAME, REAL, COMPLEX)                               \
-  struct NAME {                                                                \
-    template <class C>                                                         \
-    TW_DEVICE C operator()(C x) const {                                        \
-      return REAL;                                                             \
-    }                                                                          \
-    TW_DEVICE static WideComplex of_complex(WideComplex z) { return COMPLEX; } \
-  };
-// Of a gradient g and an input or a result.
-#define TW_BINARY_FUNCTION(NAME, ...)        \
-  struct NAME {                              \
-    template <class C>                       \
-    TW_DEVICE C operator()(C g, C x) const { \
-      return __VA_ARGS__;                    \
-    }                                        \
-  };
-
-template <class F>
-void unary_kernel(device::KernelContext& k) {
-  if constexpr (requires { &F::of_complex; }) {
-    if (is_complex(k.out().dtype))
-      return dispatch_device_complex(k.out().dtype, [&]<class C>() { pointwise<C, C>(k, OfComplex<F>()); });
-  }
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T>(k, F()); });
-}
-template <class F>
-void binary_kernel(device::KernelContext& k) {
-  if constexpr (requires { &F::of_complex; }) {
-    if (is_complex(k.out().dtype))
-      return dispatch_device_complex(k.out().dtype,
-                                     [&]<class C>() { pointwise<C, C, C>(k, OfComplex<F>()); });
-  }
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
-}
 
 // |x| and what the upper tail of the normal distribution beyond it is made of: exp(-x²/2), and the tail over
 // that.
@@ -65,32 +15,54 @@ struct NormalTail {
   C size, bell, mills;
 };
 
-// The device's elementary functions as a type, for formulas that are templates over the functions they use
-// (base/formula.h).
 struct Functions {
+#define TW_MEMBER(NAME)        \
+  template <class C>           \
+  TW_BOTH static C NAME(C x) { \
+    return std::NAME(x);       \
+  }
+  TW_MEMBER(exp)
+  TW_MEMBER(exp2)
+  TW_MEMBER(expm1)
+  TW_MEMBER(log)
+  TW_MEMBER(log2)
+  TW_MEMBER(log10)
+  TW_MEMBER(log1p)
+  TW_MEMBER(asin)
+  TW_MEMBER(acos)
+  TW_MEMBER(atan)
+  TW_MEMBER(sinh)
+  TW_MEMBER(cosh)
+  TW_MEMBER(tanh)
+  TW_MEMBER(asinh)
+  TW_MEMBER(acosh)
+  TW_MEMBER(atanh)
+  TW_MEMBER(erf)
+  TW_MEMBER(erfc)
+  TW_MEMBER(lgamma)
+#undef TW_MEMBER
+#define TW_FUNCTOR(NAME, FUNCTION)    \
+  struct NAME {                       \
+    template <class C>                \
+    TW_BOTH C operator()(C x) const { \
+      return std::FUNCTION(x);        \
+    }                                 \
+  };
+  TW_FUNCTOR(Sin, sin)
+  TW_FUNCTOR(Cos, cos)
+  TW_FUNCTOR(Tan, tan)
+#undef TW_FUNCTOR
   template <class C>
-  TW_BOTH static C exp(C x) {
-    return std::exp(x);
+  TW_BOTH static C atan2(C y, C x) {
+    return std::atan2(y, x);
+  }
+  template <class C>
+  TW_BOTH static C hypot(C a, C b) {
+    return std::hypot(a, b);
   }
   template <class C>
   TW_BOTH static C exp_nonpositive(C x) {
     return std::exp(x);
-  }
-  template <class C>
-  TW_BOTH static C expm1(C x) {
-    return std::expm1(x);
-  }
-  template <class C>
-  TW_BOTH static C log(C x) {
-    return std::log(x);
-  }
-  template <class C>
-  TW_BOTH static C log1p(C x) {
-    return std::log1p(x);
-  }
-  template <class C>
-  TW_BOTH static C tanh(C x) {
-    return std::tanh(x);
   }
   template <class C>
   TW_BOTH static C pow(C x, C y) {

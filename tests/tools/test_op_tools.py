@@ -152,6 +152,15 @@ def test_kernels_for_cuda_are_found_by_their_names(tmp_path):
     (folder / "a.cu").write_text(one)
     (folder / "b.cu").write_text(more)
     assert check_ops.cuda_kernels(tmp_path) == {"one", "two", "three"}
+    formulas = tmp_path / "cpp" / "ops" / "act"
+    formulas.mkdir(parents=True)
+    (formulas / "c_formula.h").write_text(
+        'template <class Ops>\nvoid add_c(Ops ops) {\n  ops.floats("five", F());\n}\n'
+    )
+    assert "five" not in check_ops.cuda_kernels(tmp_path)
+    (folder / "c.cu").write_text("void kernels_c(T& table) { ops::add_c(PointwiseOps(table)); }\n")
+    assert check_ops.cuda_kernels(tmp_path) == {"one", "two", "three", "five"}
+    assert check_ops.kernels_without_definition(tmp_path, set()) == ["add_c: a kernel for five, which no file defines"]
 
 
 def test_an_empty_registry_is_a_problem(tmp_path):

@@ -26,6 +26,10 @@ def test_every_place_is_found(tmp_path, capsys):
         "used by     cpp/ops/act/other.cc:1",
         "tests       tests/ops/act/test_gelu.py:1",
     ]
+    write(tmp_path, "cpp/ops/act/smooth.cc", 'r.op("silu(Tensor input) -> Tensor"); r.op("elu(Tensor input)")')
+    write(tmp_path, "cpp/ops/act/smooth_formula.h", '\nops.floats("silu", F());\n  ops.template shaped<E>("elu");')
+    assert where.places(tmp_path, "silu")["kernel"] == ["cpp/ops/act/smooth_formula.h:2"]
+    assert where.places(tmp_path, "elu")["kernel"] == ["cpp/ops/act/smooth_formula.h:3"]
     assert where.places(tmp_path, "gelu_grad")["definition"] == ["cpp/ops/act/gelu.cc:3"]
 
 

@@ -251,4 +251,27 @@ TW_INLINE float pow(float x, float y) {
 }
 TW_INLINE double pow(double x, double y) { return std::pow(x, y); }
 
+namespace detail {
+
+TW_INLINE bool any_infinite(double a, double b) {  // beside a NaN too
+  return abs(a) == std::numeric_limits<double>::infinity() ||
+         abs(b) == std::numeric_limits<double>::infinity();
+}
+
+}  // namespace detail
+
+// Vectorises, unlike libm's, whose symbol would also ask for a younger C library (2.35) than all else does.
+TW_INLINE double hypot(double a, double b) {
+  double first = detail::abs(a), second = detail::abs(b), larger = first < second ? second : first;
+  double scale = larger > 0x1p500 ? 0x1p-600 : larger < 0x1p-500 ? 0x1p600 : 1;
+  double x = a * scale, y = b * scale;
+  double root = std::sqrt(x * x + y * y) / scale;
+  return detail::any_infinite(a, b) ? std::numeric_limits<double>::infinity() : root;
+}
+TW_INLINE float hypot(float a, float b) {
+  double x = a, y = b;  // whose squares stay in range
+  double root = std::sqrt(x * x + y * y);
+  return static_cast<float>(detail::any_infinite(x, y) ? std::numeric_limits<double>::infinity() : root);
+}
+
 }  // namespace tw::math

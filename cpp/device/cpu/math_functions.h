@@ -13,15 +13,43 @@ struct Functions {
     return ::tw::math::NAME(x);  \
   }
   TW_MEMBER(exp)
+  TW_MEMBER(exp2)
   TW_MEMBER(exp_nonpositive)
   TW_MEMBER(expm1)
   TW_MEMBER(log)
+  TW_MEMBER(log2)
+  TW_MEMBER(log10)
   TW_MEMBER(log1p)
+  TW_MEMBER(asin)
+  TW_MEMBER(acos)
+  TW_MEMBER(atan)
+  TW_MEMBER(sinh)
+  TW_MEMBER(cosh)
   TW_MEMBER(tanh)
+  TW_MEMBER(asinh)
+  TW_MEMBER(acosh)
+  TW_MEMBER(atanh)
+  TW_MEMBER(erf)
+  TW_MEMBER(erfc)
+  TW_MEMBER(erfinv)
+  TW_MEMBER(lgamma)
   TW_MEMBER(sigmoid)
   TW_MEMBER(softplus)
 #undef TW_MEMBER
 
+  // These know arguments that they do not hold for.
+  using Sin = math::Sin;
+  using Cos = math::Cos;
+  using Tan = math::Tan;
+
+  template <class T>
+  TW_INLINE static T atan2(T y, T x) {
+    return math::atan2(y, x);
+  }
+  template <class T>
+  TW_INLINE static T hypot(T a, T b) {
+    return math::hypot(a, b);
+  }
   template <class T>
   TW_INLINE static T pow(T x, T y) {
     return math::pow(x, y);

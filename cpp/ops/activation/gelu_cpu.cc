@@ -1,8 +1,7 @@
 // One pass; forward reads x and writes y, backward reads g and x. Floor: their bytes over the bandwidth.
-#include "device/cpu/loops.h"
-#include "device/cpu/math_functions.h"
 #include "ops/activation/gelu.h"
 #include "ops/activation/gelu_formula.h"
+#include "ops/pointwise_ops_cpu.h"
 
 namespace tw::ops {
 
@@ -12,24 +11,15 @@ namespace {
 
 using math::Functions;
 
-template <class F>
-void forward_kernel(KernelContext& k) {
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { unary_loop<T, T>(k, F{}); });
-}
-template <class F>
-void backward_kernel(KernelContext& k) {
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, F{}); });
-}
-
 bool is_tanh_form(const KernelContext& k) { return k.attrs<GeluAttrs>().approximate == "tanh"; }
 
 void gelu_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? forward_kernel<GeluTanhFormula<Functions>>(k)
-                         : forward_kernel<GeluFormula<Functions>>(k);
+  return is_tanh_form(k) ? floats_kernel<CpuLoops, GeluTanhFormula<Functions>>(k)
+                         : floats_kernel<CpuLoops, GeluFormula<Functions>>(k);
 }
 void gelu_backward_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? backward_kernel<GeluTanhBackwardFormula<Functions>>(k)
-                         : backward_kernel<GeluBackwardFormula<Functions>>(k);
+  return is_tanh_form(k) ? floats_kernel<CpuLoops, GeluTanhBackwardFormula<Functions>>(k)
+                         : floats_kernel<CpuLoops, GeluBackwardFormula<Functions>>(k);
 }
 
 // The tail is what both are made of.

@@ -91,4 +91,19 @@ struct LogSigmoidBackwardFormula {
   }
 };
 
+template <class Ops>
+void add_smooth(Ops ops) {
+  using M = typename Ops::Functions;
+  ops.template shaped_floats<EluFormula>("elu_of");
+  ops.template shaped_floats<EluBackwardFormula>("elu_backward");
+  ops.floats("silu", SiluFormula<M>());
+  ops.floats("silu_backward", SiluBackwardFormula<M>());
+  ops.floats("mish", MishFormula<M>());
+  ops.floats("mish_backward", MishBackwardFormula<M>());
+  ops.template shaped_floats<SoftplusFormula>("softplus");
+  ops.template shaped_floats<SoftplusBackwardFormula>("softplus_backward");
+  ops.floats("logsigmoid", LogSigmoidFormula<M>());
+  ops.floats("logsigmoid_backward", LogSigmoidBackwardFormula<M>());
+}
+
 }  // namespace tw::ops

@@ -2,8 +2,8 @@
 // rate; the others call the C library's fmod and are scalar, integers use the scalar divider.
 #include <atomic>
 
-#include "device/cpu/loops.h"
 #include "ops/pointwise/division_formula.h"
+#include "ops/pointwise_ops_cpu.h"
 
 namespace tw::ops {
 
@@ -30,20 +30,17 @@ void divide(KernelContext& k) {
   TW_CHECK(!by_zero, kRuntime, k.op, ": ZeroDivisionError: an integer was divided by zero");
 }
 
-void true_divide_kernel(KernelContext& k) {
-  dispatch_float_complex(k.out().dtype, k.op, [&]<class T>() {
-    binary_loop<T, T, T>(k, [](compute_t<T> a, compute_t<T> b) { return a / b; });
-  });
-}
+struct DivisionOps : PointwiseOps<CpuLoops> {
+  using PointwiseOps::PointwiseOps;
+
+  template <class F>
+  void divisions(const char* op, F) {
+    table_.add(op, divide<F>);
+  }
+};
 
 }  // namespace
 
-void kernels_division(KernelTable& table) {
-  table.add("true_divide", true_divide_kernel);
-  table.add("trunc_divide", divide<TruncDivideFormula>);
-  table.add("floor_divide", divide<FloorDivideFormula>);
-  table.add("remainder", divide<RemainderFormula>);
-  table.add("fmod", divide<FmodFormula>);
-}
+void kernels_division(KernelTable& table) { add_division(DivisionOps(table)); }
 
 }  // namespace tw::ops

@@ -29,6 +29,13 @@ TW_FORMULA bool differs_from_floor(T rest, T b) {
   return rest != 0 && (rest < 0) != (b < 0);
 }
 
+struct TrueDivideFormula {
+  template <class C>
+  TW_FORMULA C operator()(C a, C b) const {
+    return a / b;
+  }
+};
+
 struct TruncDivideFormula {
   template <class T>
   TW_FORMULA T operator()(T a, T b) const {
@@ -74,5 +81,15 @@ struct RemainderFormula {
     return differs_from_floor(rest, b) ? static_cast<T>(rest + b) : rest;
   }
 };
+
+// divisions: of reals, whose kernels look for zeros.
+template <class Ops>
+void add_division(Ops ops) {
+  ops.floats_and_complex("true_divide", TrueDivideFormula());
+  ops.divisions("trunc_divide", TruncDivideFormula());
+  ops.divisions("floor_divide", FloorDivideFormula());
+  ops.divisions("remainder", RemainderFormula());
+  ops.divisions("fmod", FmodFormula());
+}
 
 }  // namespace tw::ops

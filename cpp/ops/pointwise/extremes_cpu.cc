@@ -1,17 +1,12 @@
 // One pass; floor: the operands' bytes over the bandwidth.
-#include "device/cpu/loops.h"
 #include "ops/pointwise/extremes_formula.h"
+#include "ops/pointwise_ops_cpu.h"
 
 namespace tw::ops {
 
 using namespace device;
 
 namespace {
-
-template <class F>
-void extreme_kernel(KernelContext& k) {
-  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { binary_loop<T, T, T>(k, F()); });
-}
 
 void clamp_kernel(KernelContext& k) {
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
@@ -28,10 +23,7 @@ void clamp_kernel(KernelContext& k) {
 }  // namespace
 
 void kernels_extremes(KernelTable& table) {
-  table.add("maximum", extreme_kernel<MaxFormula>);
-  table.add("minimum", extreme_kernel<MinFormula>);
-  table.add("fmax", extreme_kernel<NumberMaxFormula>);
-  table.add("fmin", extreme_kernel<NumberMinFormula>);
+  add_extremes(PointwiseOps<CpuLoops>(table));
   table.add("clamp", clamp_kernel);
 }
 

@@ -36,4 +36,12 @@ struct ClampFormula {
   }
 };
 
+template <class Ops>
+void add_extremes(Ops ops) {
+  ops.reals_and_bools("maximum", MaxFormula());
+  ops.reals_and_bools("minimum", MinFormula());
+  ops.reals_and_bools("fmax", NumberMaxFormula());
+  ops.reals_and_bools("fmin", NumberMinFormula());
+}
+
 }  // namespace tw::ops

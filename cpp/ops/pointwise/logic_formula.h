@@ -1,11 +1,40 @@
-// See logic.cc; of integers.
+// See logic.cc; of integers, the first four of bools too.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "base/formula.h"
 
 namespace tw::ops {
+
+struct AndFormula {
+  template <class T>
+  TW_FORMULA T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct OrFormula {
+  template <class T>
+  TW_FORMULA T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct XorFormula {
+  template <class T>
+  TW_FORMULA T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct NotFormula {
+  template <class T>
+  TW_FORMULA T operator()(T a) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return !a;
+    else
+      return static_cast<T>(~a);
+  }
+};
 
 template <class T>
 TW_FORMULA uint64_t magnitude(T a) {
@@ -50,5 +79,17 @@ struct RightShiftFormula {
     return within_width(b) ? static_cast<T>(a >> b) : static_cast<T>(a < 0 ? -1 : 0);
   }
 };
+
+template <class Ops>
+void add_logic(Ops ops) {
+  ops.ints_and_bools("bitwise_and", AndFormula());
+  ops.ints_and_bools("bitwise_or", OrFormula());
+  ops.ints_and_bools("bitwise_xor", XorFormula());
+  ops.ints_and_bools("bitwise_not", NotFormula());
+  ops.ints("bitwise_left_shift", LeftShiftFormula());
+  ops.ints("bitwise_right_shift", RightShiftFormula());
+  ops.ints("gcd", GcdFormula());
+  ops.ints("lcm", LcmFormula());
+}
 
 }  // namespace tw::ops

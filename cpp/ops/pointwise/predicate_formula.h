@@ -64,4 +64,15 @@ struct SignBitFormula {
   }
 };
 
+// predicates, real_predicates: what the kernels make of kOfIntegers is theirs.
+template <class Ops>
+void add_predicate(Ops ops) {
+  ops.predicates("isnan", IsNanFormula());
+  ops.predicates("isinf", IsInfFormula());
+  ops.predicates("isfinite", IsFiniteFormula());
+  ops.real_predicates("isposinf", IsPosInfFormula());
+  ops.real_predicates("isneginf", IsNegInfFormula());
+  ops.reals_and_bools("signbit", SignBitFormula());
+}
+
 }  // namespace tw::ops

@@ -1,8 +1,8 @@
 // One pass; floor: the operands' bytes over the bandwidth. Integers are copied.
 #include "device/cpu/cast.h"
-#include "device/cpu/loops.h"
 #include "ops/pointwise/rounding.h"
 #include "ops/pointwise/rounding_formula.h"
+#include "ops/pointwise_ops_cpu.h"
 
 namespace tw::ops {
 
@@ -10,11 +10,17 @@ using namespace device;
 
 namespace {
 
-template <class F>
-void rounding_kernel(KernelContext& k) {
-  if (is_integral(k.in(0).dtype)) return copy_cast(k.out(), k.in(0));
-  dispatch_float(k.out().dtype, k.op, [&]<class T>() { unary_loop<T, T>(k, F()); });
-}
+struct RoundingOps : PointwiseOps<CpuLoops> {
+  using PointwiseOps::PointwiseOps;
+
+  template <class F>
+  void floats_or_copied(const char* op, F) {
+    table_.add(op, [](KernelContext& k) {
+      if (is_integral(k.in(0).dtype)) return copy_cast(k.out(), k.in(0));
+      dispatch_float(k.out().dtype, k.op, pass<F>(k));
+    });
+  }
+};
 
 void round_kernel(KernelContext& k) {
   if (is_integral(k.in(0).dtype)) return copy_cast(k.out(), k.in(0));
@@ -33,10 +39,7 @@ void round_kernel(KernelContext& k) {
 }  // namespace
 
 void kernels_rounding(KernelTable& table) {
-  table.add("floor", rounding_kernel<FloorFormula>);
-  table.add("ceil", rounding_kernel<CeilFormula>);
-  table.add("trunc", rounding_kernel<TruncFormula>);
-  table.add("frac", rounding_kernel<FracFormula>);
+  add_rounding(RoundingOps(table));
   table.add("round", round_kernel);
 }
 

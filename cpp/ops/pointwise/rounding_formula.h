@@ -40,4 +40,13 @@ struct RoundToFormula {
   }
 };
 
+// Integers are round already.
+template <class Ops>
+void add_rounding(Ops ops) {
+  ops.floats_or_copied("floor", FloorFormula());
+  ops.floats_or_copied("ceil", CeilFormula());
+  ops.floats_or_copied("trunc", TruncFormula());
+  ops.floats_or_copied("frac", FracFormula());
+}
+
 }  // namespace tw::ops

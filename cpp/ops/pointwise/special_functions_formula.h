@@ -7,15 +7,59 @@
 #include "base/dtype.h"
 #include "base/formula.h"
 #include "base/gamma.h"
+#include "ops/complex_formula.h"
 #include "ops/pointwise/special_functions.h"
 
 namespace tw::ops {
+
+#define TW_FUNCTION(NAME, ...)           \
+  template <class M>                     \
+  struct NAME {                          \
+    template <class C>                   \
+    TW_FORMULA C operator()(C x) const { \
+      return __VA_ARGS__;                \
+    }                                    \
+  };
+
+TW_FUNCTION(ErfFormula, M::erf(x))
+TW_FUNCTION(ErfcFormula, M::erfc(x))
+TW_FUNCTION(ErfinvFormula, M::erfinv(x))
+TW_FUNCTION(LgammaFormula, M::lgamma(x))
+TW_FUNCTION(DigammaFormula, static_cast<C>(digamma(static_cast<double>(x))))
+
+#undef TW_FUNCTION
+
+struct ZetaFormula {
+  template <class C>
+  TW_FORMULA C operator()(C s, C q) const {
+    return static_cast<C>(zeta(static_cast<double>(s), static_cast<double>(q)));
+  }
+};
+
+template <class M>
+struct SigmoidFormula {
+  template <class C>
+  TW_FORMULA C operator()(C x) const {
+    return M::sigmoid(x);
+  }
+  template <class Z>
+  TW_FORMULA static Z of_complex(Z z) {
+    return complex_sigmoid(z);
+  }
+};
 
 // Of the result.
 template <class C>
 TW_FORMULA C sigmoid_slope(C result) {
   return (C(1) - result) * result;
 }
+
+struct SigmoidBackwardFormula {
+  template <class C>
+  TW_FORMULA C operator()(C g, C result) const {
+    return g * conjugate(sigmoid_slope(result));
+  }
+};
 
 template <class M, class C>
 struct LogitFormula {
@@ -32,13 +76,13 @@ struct LogitFormula {
 };
 
 // (-1)^(n + 1) n! zeta(n + 1, x), or digamma.
+template <class M, class C>
 struct PolygammaFormula {
   int64_t n;
   double factor;
   static PolygammaFormula of(const PolygammaAttrs& a) {
     return {a.n, (a.n % 2 ? 1 : -1) * std::tgamma(static_cast<double>(a.n) + 1)};
   }
-  template <class C>
   TW_FORMULA C operator()(C x) const {
     auto at = static_cast<double>(x);
     return static_cast<C>(n == 0 ? digamma(at) : factor * zeta(static_cast<double>(n) + 1, at));
@@ -68,5 +112,20 @@ struct ReplacementFormula {
       return std::numeric_limits<T>::max();
   }
 };
+
+template <class Ops>
+void add_special_functions(Ops ops) {
+  using M = typename Ops::Functions;
+  ops.floats("erf", ErfFormula<M>());
+  ops.floats("erfc", ErfcFormula<M>());
+  ops.floats("erfinv", ErfinvFormula<M>());
+  ops.floats("sigmoid", SigmoidFormula<M>());
+  ops.floats_and_complex("sigmoid_backward", SigmoidBackwardFormula());
+  ops.template shaped_floats<LogitFormula>("logit");
+  ops.floats("lgamma", LgammaFormula<M>());
+  ops.floats("digamma", DigammaFormula<M>());
+  ops.template shaped_floats<PolygammaFormula>("polygamma_of");
+  ops.floats("special_zeta", ZetaFormula());
+}
 
 }  // namespace tw::ops

@@ -4,7 +4,7 @@
 // Per element: 4 bytes and 40 operations (gelu, bfloat16).
 #include "ops/activation/gelu.h"
 
-#include "cuda/common/functions.h"
+#include "cuda/common/pointwise_ops.h"
 #include "ops/activation/gelu_formula.h"
 
 namespace tw::cuda {
@@ -24,12 +24,12 @@ struct WithSlope {
 bool is_tanh_form(const KernelContext& k) { return k.attrs<ops::GeluAttrs>().approximate == "tanh"; }
 
 void gelu_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? unary_kernel<ops::GeluTanhFormula<Functions>>(k)
-                         : unary_kernel<ops::GeluFormula<Functions>>(k);
+  return is_tanh_form(k) ? floats_kernel<ops::GeluTanhFormula<Functions>>(k)
+                         : floats_kernel<ops::GeluFormula<Functions>>(k);
 }
 void gelu_backward_kernel(KernelContext& k) {
-  return is_tanh_form(k) ? binary_kernel<ops::GeluTanhBackwardFormula<Functions>>(k)
-                         : binary_kernel<ops::GeluBackwardFormula<Functions>>(k);
+  return is_tanh_form(k) ? floats_kernel<ops::GeluTanhBackwardFormula<Functions>>(k)
+                         : floats_kernel<ops::GeluBackwardFormula<Functions>>(k);
 }
 void gelu_with_slope_kernel(KernelContext& k) {
   dispatch_float(k.out().dtype, k.op, [&]<class T>() {

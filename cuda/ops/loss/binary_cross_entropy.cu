@@ -4,7 +4,7 @@
 // Per element: 12 bytes and 40 operations (binary_cross_entropy, float32).
 #include "ops/loss/binary_cross_entropy_formula.h"
 
-#include "cuda/common/functions.h"
+#include "cuda/common/pointwise_ops.h"
 
 namespace tw::cuda {
 
@@ -30,7 +30,7 @@ void backward_kernel(device::KernelContext& k) {
 }  // namespace
 
 void kernels_binary_cross_entropy(device::KernelTable& table) {
-  table.add("binary_cross_entropy_each", binary_kernel<CrossEntropy>);
+  table.add("binary_cross_entropy_each", floats_kernel<CrossEntropy>);
   table.add("binary_cross_entropy_backward", backward_kernel);
 }
 

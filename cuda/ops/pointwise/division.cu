@@ -3,8 +3,8 @@
 // is an error, which the next to wait for the device is told.
 //
 // Per element: 12 bytes and 10 operations (true_divide, float32).
-#include "cuda/common/functions.h"
 #include "cuda/common/mistakes.h"
+#include "cuda/common/pointwise_ops.h"
 #include "ops/pointwise/division_formula.h"
 
 namespace tw::cuda {
@@ -12,16 +12,6 @@ namespace tw::cuda {
 using device::KernelContext;
 
 namespace {
-
-struct TrueDivide {
-  template <class C>
-  TW_DEVICE C operator()(C a, C b) const {
-    return a / b;
-  }
-};
-void true_divide_kernel(KernelContext& k) {
-  dispatch_float_or_complex(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, TrueDivide()); });
-}
 
 void divided_by_zero(const char* op, int64_t, int64_t) {
   TW_FAIL(kRuntime, op, ": ZeroDivisionError: an integer was divided by zero");
@@ -37,21 +27,21 @@ struct OfIntegers {
   }
 };
 
-template <class F>
-void divide(KernelContext& k) {
-  if (is_float(k.out().dtype)) return binary_kernel<F>(k);
-  MistakeNote by_zero = mistake_note(k.op, divided_by_zero);
-  dispatch_int(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, OfIntegers<F, T>{by_zero}); });
-}
+struct DivisionOps : PointwiseOps {
+  using PointwiseOps::PointwiseOps;
+
+  template <class F>
+  void divisions(const char* op, F) {
+    table_.add(op, [](KernelContext& k) {
+      if (is_float(k.out().dtype)) return dispatch_float(k.out().dtype, k.op, pass<F>(k));
+      MistakeNote by_zero = mistake_note(k.op, divided_by_zero);
+      dispatch_int(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, OfIntegers<F, T>{by_zero}); });
+    });
+  }
+};
 
 }  // namespace
 
-void kernels_division(device::KernelTable& table) {
-  table.add("true_divide", true_divide_kernel);
-  table.add("trunc_divide", divide<ops::TruncDivideFormula>);
-  table.add("floor_divide", divide<ops::FloorDivideFormula>);
-  table.add("remainder", divide<ops::RemainderFormula>);
-  table.add("fmod", divide<ops::FmodFormula>);
-}
+void kernels_division(device::KernelTable& table) { ops::add_division(DivisionOps(table)); }
 
 }  // namespace tw::cuda

@@ -1,7 +1,7 @@
 // maximum, minimum, fmax, fmin, clamp. Bytes: the operands' once. Floor: bytes over the bandwidth.
 //
 // Per element: 12 bytes and 2 operations (maximum, float32).
-#include "cuda/common/pointwise.h"
+#include "cuda/common/pointwise_ops.h"
 #include "ops/pointwise/extremes_formula.h"
 
 namespace tw::cuda {
@@ -9,11 +9,6 @@ namespace tw::cuda {
 using device::KernelContext;
 
 namespace {
-
-template <class F>
-void extreme_kernel(KernelContext& k) {
-  dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, F()); });
-}
 
 void clamp_kernel(KernelContext& k) {
   dispatch_real_bool(k.out().dtype, k.op, [&]<class T>() {
@@ -29,10 +24,7 @@ void clamp_kernel(KernelContext& k) {
 }  // namespace
 
 void kernels_extremes(device::KernelTable& table) {
-  table.add("maximum", extreme_kernel<ops::MaxFormula>);
-  table.add("minimum", extreme_kernel<ops::MinFormula>);
-  table.add("fmax", extreme_kernel<ops::NumberMaxFormula>);
-  table.add("fmin", extreme_kernel<ops::NumberMinFormula>);
+  ops::add_extremes(PointwiseOps(table));
   table.add("clamp", clamp_kernel);
 }
 

@@ -3,7 +3,7 @@
 // bandwidth, or these instructions.
 //
 // Per element: 12 bytes and 60 operations (pow, float32).
-#include "cuda/common/functions.h"
+#include "cuda/common/pointwise_ops.h"
 #include "ops/complex_formula.h"
 #include "ops/pointwise/power_formula.h"
 
@@ -36,7 +36,7 @@ struct PowerBackward {
 };
 
 void pow_kernel(KernelContext& k) {
-  if (!is_integral(k.out().dtype)) return binary_kernel<Power>(k);
+  if (!is_integral(k.out().dtype)) return floats_kernel<Power>(k);
   dispatch_int(k.out().dtype, k.op, [&]<class T>() { pointwise<T, T, T>(k, Power()); });
 }
 void pow_backward_kernel(KernelContext& k) {

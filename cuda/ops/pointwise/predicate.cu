@@ -2,8 +2,7 @@
 // not read. Floor: bytes over the bandwidth.
 //
 // Per element: 5 bytes and 1 operation (isnan, float32).
-#include "cuda/common/complex.h"
-#include "cuda/common/pointwise.h"
+#include "cuda/common/pointwise_ops.h"
 #include "ops/pointwise/predicate_formula.h"
 
 namespace tw::cuda {
@@ -16,39 +15,32 @@ struct Constant {
   bool value;
   TW_DEVICE bool operator()() const { return value; }
 };
-template <class F>
-void predicate_kernel(KernelContext& k) {
-  if (kind_of(k.in(0).dtype) <= DTypeKind::kInt)
-    return pointwise_over(Types<bool>{}, Types<>{}, {&k.out()}, {}, k.op, Constant{F::kOfIntegers});
-  dispatch_float(k.in(0).dtype, k.op, [&]<class T>() { pointwise<T, bool>(k, F()); });
-}
-// Of both parts of a complex number, or of either.
-template <class F, bool kBoth>
-struct OfParts {
-  template <class R>
-  TW_DEVICE bool operator()(Complex<R> z) const {
-    return kBoth ? F()(z.re) && F()(z.im) : F()(z.re) || F()(z.im);
+
+struct PredicateOps : PointwiseOps {
+  using PointwiseOps::PointwiseOps;
+
+  template <class F>
+  static bool answer_integers(KernelContext& k) {
+    if (kind_of(k.in(0).dtype) > DTypeKind::kInt) return false;
+    pointwise_over(Types<bool>{}, Types<>{}, {&k.out()}, {}, k.op, Constant{F::kOfIntegers});
+    return true;
+  }
+  template <class F>
+  void predicates(const char* op, F) {
+    table_.add(op, [](KernelContext& k) {
+      if (!answer_integers<F>(k)) dispatch_float_or_complex(k.in(0).dtype, k.op, pass<F>(k));
+    });
+  }
+  template <class F>
+  void real_predicates(const char* op, F) {
+    table_.add(op, [](KernelContext& k) {
+      if (!answer_integers<F>(k)) dispatch_float(k.in(0).dtype, k.op, pass<F>(k));
+    });
   }
 };
-template <class F, bool kBoth = false>
-void predicate_of_parts_kernel(KernelContext& k) {
-  if (!is_complex(k.in(0).dtype)) return predicate_kernel<F>(k);
-  dispatch_device_complex(k.in(0).dtype, [&]<class C>() { pointwise<C, bool>(k, OfParts<F, kBoth>()); });
-}
-
-void signbit_kernel(KernelContext& k) {
-  dispatch_real_bool(k.in(0).dtype, k.op, [&]<class T>() { pointwise<T, bool>(k, ops::SignBitFormula()); });
-}
 
 }  // namespace
 
-void kernels_predicate(device::KernelTable& table) {
-  table.add("isnan", predicate_of_parts_kernel<ops::IsNanFormula>);
-  table.add("isinf", predicate_of_parts_kernel<ops::IsInfFormula>);
-  table.add("isfinite", predicate_of_parts_kernel<ops::IsFiniteFormula, true>);
-  table.add("isposinf", predicate_kernel<ops::IsPosInfFormula>);
-  table.add("isneginf", predicate_kernel<ops::IsNegInfFormula>);
-  table.add("signbit", signbit_kernel);
-}
+void kernels_predicate(device::KernelTable& table) { ops::add_predicate(PredicateOps(table)); }
 
 }  // namespace tw::cuda

@@ -16,7 +16,9 @@
 
 #include "cuda/common/bitonic.h"
 #include "cuda/common/copy.h"
+#include "cuda/common/element.h"
 #include "cuda/common/functions.h"
+#include "cuda/common/launch.h"
 #include "cuda/common/mistakes.h"
 #include "cuda/common/part_index.h"
 #include "cuda/common/philox.h"
