@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "cuda/common/bitonic.h"
 #include "cuda/common/group_scan.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/row_values.h"
@@ -42,23 +43,16 @@ __global__ void __launch_bounds__(kSortThreads)
     place[i] = static_cast<uint32_t>(at);
   }
   __syncthreads();
-  for (int size = 2; size <= padded; size *= 2) {
-    for (int stride = size / 2; stride > 0; stride /= 2) {
-      for (int p = static_cast<int>(threadIdx.x); p < count / 2; p += kSortThreads) {
-        int a = 2 * p - (p & (stride - 1)), b = a + stride;
-        K key_a = key[a], key_b = key[b];
-        uint32_t place_a = place[a], place_b = place[b];
-        bool later = key_a > key_b || (key_a == key_b && place_a > place_b);
-        bool rising = size == padded || (a & size) == 0;
-        if (later != rising) continue;
-        key[a] = key_b;
-        key[b] = key_a;
-        place[a] = place_b;
-        place[b] = place_a;
-      }
-      __syncthreads();
-    }
-  }
+  bitonic_passes<kSortThreads>(count, padded, [=](int a, int b, bool rises) {
+    K key_a = key[a], key_b = key[b];
+    uint32_t place_a = place[a], place_b = place[b];
+    bool later = key_a > key_b || (key_a == key_b && place_a > place_b);
+    if (later != rises) return;
+    key[a] = key_b;
+    key[b] = key_a;
+    place[a] = place_b;
+    place[b] = place_a;
+  });
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kSortThreads) {
     int64_t row = first + i / padded;
     int at = i % padded;
