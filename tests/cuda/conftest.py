@@ -19,6 +19,14 @@ S, B, P = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum
 
 
 @pytest.fixture
+def four_devices():
+    """This process is cut into four ranks, each with a device."""
+    tw.env.init(devices_per_process=4)
+    yield
+    tw.env.init()
+
+
+@pytest.fixture
 def ranks(tmp_path):
     """Runs a program in several processes."""
 

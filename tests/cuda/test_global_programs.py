@@ -7,25 +7,11 @@ import pytest
 import thalweg as tw
 from example_modules import example
 from functions_of_two import FUNCTIONS, pair
+from parallel_steps import MAX, MESHES, PLANS, B, P, S, cuda, gpt_losses, lies_on, mlp_losses
 from thalweg import nn
 from thalweg.nn import functional as F
 
-S, B, P, MAX = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum, tw.sbp.partial_max
-
-
-@pytest.fixture(autouse=True)
-def four_devices():
-    tw.env.init(devices_per_process=4)
-    yield
-    tw.env.init()
-
-
-def cuda(ranks):
-    return tw.placement("cuda", ranks)
-
-
-def lies_on(tensor, ranks):
-    return [part.device for part in tensor.to_local()] == [tw.device("cuda", rank) for rank in ranks]
+pytestmark = pytest.mark.usefixtures("four_devices")
 
 
 def step_of(compiled):
@@ -231,86 +217,18 @@ def test_random_numbers_are_those_of_eager_mode():
             assert a.tolist() == b.tolist()
 
 
-def train(where, compiled, steps=5):
-    """The losses of a small network, with another rate in each step."""
-    ranks, parameters, batch = where
-    tw.manual_seed(0)
-    model = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Dropout(0.1), nn.LayerNorm(12), nn.Linear(12, 3))
-    x, y = tw.randn(12, 6), tw.randn(12, 3)
-    model.to_global(cuda(ranks), parameters)
-    x, y = x.to_global(cuda(ranks), batch), y.to_global(cuda(ranks), batch)
-    optimizer = tw.optim.AdamW(model.parameters(), lr=0.02)
-
-    def step(x, y):
-        loss = F.mse_loss(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        return loss.detach(), norm
-
-    run = tw.jit(step) if compiled else step
-    losses = []
-    for _ in range(steps):
-        optimizer.param_groups[0]["lr"] *= 0.9
-        losses.append([found.to_global(sbp=[B] * len(found.sbp)).item() for found in run(x, y)])
-    if compiled:
-        assert run.trace_count <= 3
-    assert all(p.is_cuda and p.grad.is_cuda for p in model.parameters())
-    return losses
-
-
-def columns_then_rows(name, tensor):
-    return {"0.weight": S(0), "0.bias": S(0), "4.weight": S(1)}.get(name, B)
-
-
-PLANS = {
-    "data parallel on 2": ([0, 1], lambda name, tensor: B, S(0)),
-    "data parallel on 3, uneven": ([2, 0, 3], lambda name, tensor: B, S(0, sizes=(5, 4, 3))),
-    "tensor parallel on 2": ([0, 1], columns_then_rows, B),
-    "parameters cut": ([0, 1, 2], lambda name, tensor: S(0), S(0)),
-    "both": ([[0, 1], [2, 3]], lambda name, tensor: [B, columns_then_rows(name, tensor)], [S(0), B]),
-}
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_a_training_step_is_that_of_eager_mode(name):
-    losses = train(PLANS[name], compiled=True)
-    np.testing.assert_allclose(losses, train(PLANS[name], compiled=False), rtol=2e-5)
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_training_step_is_that_of_eager_mode(plan):
+    losses = mlp_losses(plan, compiled=True)
+    np.testing.assert_allclose(losses, mlp_losses(plan), rtol=2e-5)
     assert losses[4][0] < losses[0][0]
 
 
-def gpt_losses(shape, roles, compiled):
-    gpt, parallel = example("gpt"), example("parallel")
-    tw.manual_seed(0)
-    model = gpt.GPT(vocabulary=11, context=8, width=16, layers=2, heads=2, dropout=0.0)
-    tokens = tw.tensor(np.random.default_rng(0).integers(0, 11, (4, 9)))
-    inputs, targets = tokens[:, :-1], tokens[:, 1:]
-    if shape is None:
-        model, inputs, targets = model.cuda(), inputs.cuda(), targets.cuda()
-    else:
-        mesh = parallel.Mesh(shape, roles, device="cuda")
-        mesh.place(model)
-        inputs, targets = mesh.batch(inputs), mesh.batch(targets)
-    optimizer = tw.optim.AdamW(model.parameters(), lr=3e-2)
-
-    def step(inputs, targets):
-        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        return loss.detach()
-
-    run = tw.jit(step) if compiled else step
-    return [run(inputs, targets).item() for _ in range(4)]
-
-
-@pytest.mark.parametrize("shape, roles", [("2", "dp"), ("2", "tp"), ("2x2", "dp,tp")])
+@pytest.mark.parametrize("shape, roles", MESHES)
 def test_gpt_learns_what_it_learns_in_eager_mode_and_on_one_device(shape, roles):
-    losses = gpt_losses(shape, roles, compiled=True)
-    np.testing.assert_allclose(losses, gpt_losses(shape, roles, compiled=False), rtol=1e-4)
-    np.testing.assert_allclose(losses, gpt_losses(None, None, compiled=True), rtol=1e-4)
+    losses = gpt_losses("cuda", shape, roles, compiled=True)
+    np.testing.assert_allclose(losses, gpt_losses("cuda", shape, roles), rtol=1e-4)
+    np.testing.assert_allclose(losses, gpt_losses("cuda", compiled=True), rtol=1e-4)
 
 
 def test_loops_on_several_devices():

@@ -6,30 +6,13 @@ import numpy as np
 import pytest
 import thalweg as tw
 from functions_of_two import FUNCTIONS, pair
+from parallel_steps import MAX, B, P, S, cuda, lies_on
 
-S, B, P, MAX = tw.sbp.split, tw.sbp.broadcast, tw.sbp.partial_sum, tw.sbp.partial_max
-
-
-@pytest.fixture(autouse=True)
-def four_devices():
-    tw.env.init(devices_per_process=4)
-    yield
-    tw.env.init()
-
-
-def cuda(ranks):
-    return tw.placement("cuda", ranks)
+pytestmark = pytest.mark.usefixtures("four_devices")
 
 
 def data(*shape, dtype="float32"):
     return tw.tensor(np.random.default_rng(0).integers(-9, 9, shape)).to(getattr(tw, dtype))
-
-
-def lies_on(tensor, ranks):
-    parts = tensor.to_local()
-    return [part.device for part in (parts if isinstance(parts, tuple) else [parts])] == [
-        tw.device("cuda", rank) for rank in ranks
-    ]
 
 
 def test_creation():
