@@ -23,6 +23,7 @@ _CPU_ALONE = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools" / 
 # What an error says: why the device refuses it.
 UNSUPPORTED = {
     r"matrix products of dtype (u?int|bool)": "no products of integers: cuBLAS has none",
+    r"convolution(_weight)?: dtype (u?int|bool|complex)": "cuDNN has none of integers or complex numbers",
     r"recurrence: dtype complex": "the gradient of a product of complex numbers: that scan has no kernel yet",
 }
 
@@ -44,7 +45,8 @@ def refusal(error):
 def misplaced(sample, results):
     """What is wrong with where the results of a call lie: beside its tensors, unless it names a device."""
     call = (sample.input, sample.args, sample.kwargs)
-    if not elsewhere() or not convert.tensors_of(call) or "device" in sample.kwargs:
+    named = "device" in sample.kwargs or any(isinstance(a, str) and a.startswith(("cpu", "cuda")) for a in sample.args)
+    if not elsewhere() or not convert.tensors_of(call) or named:
         return None
     lost = [t for t in convert.tensors_of(results) if t.device.type != convert.device().type]
     return f"a result lies on {lost[0].device}" if lost else None

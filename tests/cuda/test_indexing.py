@@ -42,6 +42,27 @@ def test_gather_and_index(dtype):
     same(lambda x, m: x[:, m], x, tw.tensor(rng(1).integers(0, 2, (7,)) > 0))
 
 
+def test_lists_are_indices_and_sources():
+    x = make((5, 7))
+    same(lambda x: x[[1, 4, 1]], x)
+    same(lambda x: x[[0, 2], [6, 1]], x)
+    same(lambda x: x[[True, False, True, True, False]], x)
+
+    def write(x):
+        y = x.clone()
+        y[[4, 0]] = [7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0]
+        y[1, [2, 3]] = 5.0
+        return y
+
+    same(write, x)
+
+
+def test_tables_whose_rows_have_gaps():
+    ids = tw.tensor([[3, 0, 0], [4, 1, 3]])
+    for table in (make((8, 5)).t(), make((5, 16))[:, ::2], make((5, 16))[:, 1:9]):
+        same(lambda t, i: F.embedding(i, t), table, ids)
+
+
 def test_index_moves_wide_units():
     for width in (1, 2, 3, 4, 12, 16, 33):
         for dtype in ("uint8", "bfloat16", "float32"):

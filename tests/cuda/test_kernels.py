@@ -195,5 +195,26 @@ def test_places_of_extremes():
         assert tensor.cuda().argmin(1).tolist() == tensor.argmin(1).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_in_three_operands(dtype):
+    def parts(seed):
+        return np.random.default_rng(seed).uniform(-2, 2, (2, 6, 5))
+
+    a, b, c = (tw.tensor(x + 1j * y).to(getattr(tw, dtype)) for x, y in (parts(0), parts(1), parts(2)))
+    for function in (
+        lambda a, b, c: tw.addcmul(a, b, c, value=2 - 3j),
+        lambda a, b, c: tw.addcdiv(a, b, c, value=0.5j),
+        lambda a, b, c: tw.lerp(a, b, c),
+        lambda a, b, c: tw.lerp(a, b, 0.25 - 1j),
+        lambda a, b, c: F.fold(F.unfold(a[None, None], 2), (6, 5), 2) + b,
+    ):
+        expected, got = function(a, b, c), function(a.cuda(), b.cuda(), c.cuda())
+        assert got.is_cuda and got.dtype == expected.dtype
+        np.testing.assert_allclose(got.cpu().numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_weights_of_lerp():
     same(lambda a, b: tw.lerp(a, b, 0.25), make(9, "bfloat16"), make(9, "bfloat16", 1), tolerance=2e-2)
+    # A number is not rounded to the tensors' dtype: 0.4 would be 0.40039.
+    start = tw.full((9,), -2.0, dtype=tw.bfloat16, device="cuda")
+    assert tw.lerp(start, start + 5, 0.4).abs().max().item() < 1e-6

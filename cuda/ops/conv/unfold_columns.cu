@@ -5,6 +5,7 @@
 // Per element: 4.4 bytes and 20 operations (unfold of 3 x 3, float32).
 #include "ops/conv/unfold_columns.h"
 
+#include "cuda/common/complex.h"
 #include "cuda/common/element.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/planes.h"
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(kThreads)
   Place p = s.images.place(element);
   const stored_t<T>* from = columns + p.image * s.strides[0];
   int64_t row = int64_t{p.channel} * s.by_taps.divisor;
-  C sum = 0;
+  C sum{};
   for (int a = 0; a < s.down.kernel; a++) {
     int i = ops::output_position(p.at[1], a, s.down.stride, s.down.padding, s.down.dilation, s.down.out);
     if (i < 0) continue;
@@ -117,7 +118,7 @@ void fold_columns_kernel(KernelContext& k) {
   if (k.out().count() == 0) return;
   auto g = ops::window_geometry(k.attrs<ops::FoldColumnsAttrs>(), *k.out().sizes);
   Columns s = make_columns(k.in(0), k.out(), g, k.op);
-  dispatch_real(k.out().dtype, k.op, [&]<class T>() {
+  dispatch_numbers(k.out().dtype, k.op, [&]<class T>() {
     launch(k.op, fold_kernel<T>, grid_for(s.images.count), s, k.in(0).as<const stored_t<T>>(),
            k.out().as<stored_t<T>>());
   });

@@ -40,16 +40,23 @@ struct Table {
   }
 };
 
-// A thread moves a pack of a row; rows of other parts give zeros.
+// A thread moves a pack of a row, or one element, `step` from the next; rows of other parts give zeros.
 template <class T, int kPack>
-__global__ void __launch_bounds__(kThreads) lookup_rows(Table t, const T* weight, int64_t pitch, T* out) {
+__global__ void __launch_bounds__(kThreads)
+    lookup_rows(Table t, const T* weight, int64_t pitch, int64_t step, T* out) {
   int64_t packs = t.width / kPack, task = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (task >= t.count * packs) return;
   int64_t index = t.indices[task / packs], column = task % packs * kPack;
   t.check(index);
   index -= t.first_row;
   Pack<T, kPack> pack{};
-  if (index >= 0 && index < t.rows) pack = load_pack<kPack>(weight + index * pitch + column);
+  if (index >= 0 && index < t.rows) {
+    const T* row = weight + index * pitch;
+    if constexpr (kPack == 1)
+      pack.at[0] = row[column * step];
+    else
+      pack = load_pack<kPack>(row + column);
+  }
   store_pack(out + task / packs * t.width + column, pack);
 }
 
@@ -68,14 +75,13 @@ void lookup_kernel(KernelContext& k) {
   Dense<int64_t> indices(k.in(1), k.op);
   Table t =
       table_of(k.in(1), indices.data(), weight.size(0), weight.size(1), a.first_row, a.whole_rows, k.op);
-  TW_CHECK(weight.stride(1) == 1 || t.width == 1, kNotImplemented, k.op,
-           ": a table whose rows have gaps is not supported on CUDA; make it contiguous() first");
   dispatch_bytes(weight.dtype, [&]<class T>() {
     constexpr int kPack = pack_count(sizeof(T));
-    bool packed = t.width % kPack == 0 && weight.stride(0) % kPack == 0 && is_aligned(weight.data);
+    bool packed = weight.stride(1) == 1 && t.width % kPack == 0 && weight.stride(0) % kPack == 0 &&
+                  is_aligned(weight.data);
     launch(k.op, packed ? lookup_rows<T, kPack> : lookup_rows<T, 1>,
            {blocks_for(t.count * t.width / (packed ? kPack : 1)), kThreads}, t, weight.as<const T>(),
-           weight.stride(0), k.out().as<T>());
+           weight.stride(0), weight.stride(1), k.out().as<T>());
   });
 }
 

@@ -3,6 +3,7 @@
 #include "eager/dispatch.h"
 #include "eager/global.h"
 #include "eager/modes.h"
+#include "eager/placing.h"
 #include "ir/emitter.h"
 #include "op_callable.h"
 
@@ -27,11 +28,11 @@ ir::Value to_index_tensor(PyObject* object) {
   return value;
 }
 
-// What an index or a source is made of in Python lies beside the indexed tensor: whole on each of its
-// devices.
+// What an index or a source is made of in Python lies beside the indexed tensor: on its device, or whole on
+// each of them.
 ir::Value beside(const ir::Value& x, const ir::Value& made) {
   const eager::TensorImpl& tensor = eager::tensor_of(x);
-  if (!tensor.global) return made;
+  if (!tensor.global) return ir::Value(eager::to_device(eager::as_tensor(made), tensor.device()));
   return ir::Value(
       eager::whole_to_global(eager::as_tensor(made), eager::broadcast_on(layout_of(tensor)->placement)));
 }
