@@ -16,10 +16,24 @@ struct Wants {
   std::vector<int64_t> inputs, variables, outputs;  // bytes
 };
 
+// It runs on the thread of its launch, in memory that the launch is given.
+void check_actors(const Plan& body, bool meets) {
+  int compute = -1;
+  for (const Actor& actor : body.actors) {
+    const bool chain = actor.kind == ActorKind::kChain;
+    TW_CHECK((chain || actor.kind == ActorKind::kComm) && actor.rate == 1, kValue, "actor '", actor.name,
+             "' of the plan of a region is neither a chain nor a communication of rate 1");
+    TW_CHECK(chain || meets, kValue, "processes meet in the plan of a region, in '", actor.name,
+             "', and it does not say so");
+    TW_CHECK(!chain || compute < 0 || compute == actor.stream, kValue,
+             "the chains of the plan of a region are on streams ", compute, " and ", actor.stream);
+    if (chain) compute = actor.stream;
+  }
+  for (const Register& reg : body.registers)
+    TW_CHECK(reg.segment < 0, kValue, "register '", reg.name, "' of the plan of a region has bytes");
+}
+
 Wants wants_of(const Plan& body) {
-  TW_CHECK(body.actors.size() == 1 && body.actors[0].kind == ActorKind::kChain && body.actors[0].rate == 1 &&
-               body.registers.empty(),
-           kValue, "the plan of a region is one chain of rate 1");
   Wants wants;
   for (const Segment& segment : body.segments) {
     TW_CHECK(segment.kind != SegmentKind::kConstant, kValue, "the plan of a region has a constant");
@@ -59,6 +73,7 @@ class LaunchCheck {
       TW_CHECK(body.numbers == plan_.numbers, kValue, "the plan of a region knows other numbers");
       TW_CHECK(body.devices.size() == arenas.size(), kValue, "the plans of a region are for ", arenas.size(),
                " and ", body.devices.size(), " devices");
+      check_actors(body, region_.meets);
       Wants wants = wants_of(body);
       for (size_t i = 0; i < wants.arenas.size(); i++) arenas[i] = std::max(arenas[i], wants.arenas[i]);
       bool draws = body.draws > 0;

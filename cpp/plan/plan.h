@@ -126,9 +126,10 @@ struct Plan;
 
 enum class RegionKind : uint8_t { kCond, kLoop };
 
-// What a launch of control flow runs: one of two plans, or one again and again. Each is one chain, whose
-// segments are bound to the operands of the launch; its arenas, one a device, are the last outputs, memory
-// for the launch alone. The first inputs are the predicate and, of loops, the number of trips.
+// What a launch of control flow runs: one of two plans, or one again and again. Each is one chain, or chains
+// of one stream with communications beside them, whose segments are bound to the operands of the launch; its
+// arenas, one a device, are the last outputs, memory for the launch alone. The first inputs are the predicate
+// and, of loops, the number of trips.
 //
 // Of a cond, the other inputs and outputs are those of both plans. Of a loop, carried values are variables of
 // its plan, which lie in the first outputs; slices and captures are its inputs. Its outputs are whether it

@@ -15,8 +15,8 @@ struct Order {
   size_t commit = 0;
   // Boxings in which other processes take part: they begin where they stand and are complete some time later.
   std::unordered_set<const ir::Node*> crossings;
-  // Control flow with such boxings in its regions, which waits for each of them where it stands: none of the
-  // others is on its way meanwhile.
+  // Control flow with such boxings in its regions, all of which are over when it ends: none of the others is
+  // on its way meanwhile.
   std::unordered_set<const ir::Node*> meetings;
 };
 

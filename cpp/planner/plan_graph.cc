@@ -84,10 +84,10 @@ class Writer {
 
  private:
   void add_actors() {
-    // A region is one chain, and one that draws numbers the chain of all. A GPU's launches come together: it
-    // records those of one chain.
-    const bool elsewhere = root_.device != "cpu" && &graph_ == &root_;
-    const bool apart = !has_open_draws(graph_) && (elsewhere || gains_by_streams(layout_));
+    // A region computes on one stream, and what draws numbers in one chain. A GPU's launches come together:
+    // it records those of one chain.
+    const bool region = &graph_ != &root_, elsewhere = root_.device != "cpu";
+    const bool apart = !region && !has_open_draws(graph_) && (elsewhere || gains_by_streams(layout_));
     std::vector<ActorSteps> actors = cut_actors(layout_, apart);
     for (int device = 1; apart && device < static_cast<int>(plan_.devices.size()); device++)
       plan_.streams.push_back({plan::StreamKind::kCompute, device});
@@ -232,19 +232,39 @@ class Writer {
 
 }  // namespace
 
+namespace {
+
+// Whether something is computed while a crossing is in flight.
+bool overlaps(const MemoryLayout& layout, const Order& order) {
+  return std::ranges::any_of(layout.flights, [&](const Flight& flight) {
+    for (size_t i = flight.step + 1; i < flight.done; i++)
+      if (!order.crossings.contains(layout.steps[i].node)) return true;
+    return false;
+  });
+}
+
+}  // namespace
+
 // The recorded order keeps results close to their readers, so another one must be worth it: it needs less
 // memory and no more copies. Where regions draw random numbers, no node that draws may overtake another.
-// Where processes meet, it is in the order of their graphs, and as early as can be.
+// Where processes meet, it is in the order of their graphs, and as early as can be. A graph that has to be
+// one chain has its crossings there, as launches that wait; and so has a region in which nothing could be
+// computed meanwhile, since every actor costs each of its iterations something.
 Ordered choose_order(ir::Graph& graph, std::span<const Dims> input_strides, const RegionNeeds& regions) {
   Order recorded = recorded_order(graph);
-  std::unordered_set<const ir::Node*> crossings = find_crossings(graph);
+  const std::unordered_set<const ir::Node*> crossings = find_crossings(graph);
   recorded.meetings = find_meetings(graph);
-  bool meets = !crossings.empty() || !recorded.meetings.empty(), draws = has_open_draws(graph);
-  // In a region they are launches of its chain, and so they are in a graph that is to be one.
-  if (!regions.inside && !draws) recorded.crossings = std::move(crossings);
-  if (!recorded.crossings.empty()) recorded = early_order(recorded);
+  const bool draws = has_open_draws(graph);
+  if (!crossings.empty() && !draws) {
+    Order posting = recorded;
+    posting.crossings = crossings;
+    posting = early_order(posting);
+    MemoryLayout layout = lay_out(graph, posting, input_strides, regions);
+    if (!regions.inside || overlaps(layout, posting)) return {std::move(posting), std::move(layout)};
+  }
   MemoryLayout before = lay_out(graph, recorded, input_strides, regions);
-  if (draws || meets) return {std::move(recorded), std::move(before)};
+  if (draws || !crossings.empty() || !recorded.meetings.empty())
+    return {std::move(recorded), std::move(before)};
   Order lean = lean_order(graph, recorded);
   MemoryLayout after = lay_out(graph, lean, input_strides, regions);
   if (after.steps.size() <= before.steps.size() && live_peak(after) < live_peak(before))

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "device/accelerator.h"
 #include "runtime/chain.h"
+#include "runtime/interleaver.h"
+#include "runtime/sequence.h"
 
 namespace tw::runtime {
 
@@ -64,8 +66,15 @@ class RegionLaunch::Memory {
 };
 
 struct RegionLaunch::Body {
-  Body(const plan::Plan& p, KernelSource& source)
-      : plan(p), chain(p, 0, source, std::vector<char*>(p.segments.size(), nullptr)) {
+  Body(const plan::Plan& p, KernelSource& source) : plan(p) {
+    const std::vector<char*> unbound(p.segments.size(), nullptr);
+    for (int actor = 0; actor < static_cast<int>(p.actors.size()); actor++)
+      chains.push_back(std::make_unique<Chain>(p, actor, source, unbound));
+    const bool on_cpu = device::parse_device(p.devices[0]).type == device::DeviceType::kCpu;
+    if (chains.size() > 1 && on_cpu)
+      interleaver = std::make_unique<Interleaver>(p, chains);
+    else if (chains.size() > 1)
+      sequence = std::make_unique<Sequence>(p, chains);
     step.bases.resize(p.segments.size());
     for (size_t i = 0; i < p.segments.size(); i++) {
       auto& list = segments[static_cast<int>(p.segments[i].kind)];
@@ -78,9 +87,26 @@ struct RegionLaunch::Body {
     step.bases[of(kind)[index]] = static_cast<char*>(data);
   }
   int64_t bytes(SegmentKind kind, size_t index) const { return plan.segments[of(kind)[index]].size_bytes; }
+  // Returns how many draws it took.
+  int64_t fire() {
+    if (interleaver) {
+      interleaver->run(step);
+      return plan.draws;
+    }
+    if (sequence) {
+      sequence->run(step, nullptr);
+      return plan.draws;
+    }
+    chains[0]->bind(step);
+    chains[0]->fire(0);
+    return plan.draws + chains[0]->extra_draws();
+  }
 
   const plan::Plan& plan;
-  Chain chain;
+  std::vector<std::unique_ptr<Chain>> chains;
+  // One of them where there are several actors: of a CPU, of accelerators.
+  std::unique_ptr<Interleaver> interleaver;
+  std::unique_ptr<Sequence> sequence;
   StepBindings step;
   std::vector<int> segments[5];  // by kind and index
 };
@@ -118,16 +144,19 @@ void RegionLaunch::write_number(const plan::Lifted&, const Scalar&) {
 
 void RegionLaunch::cancel() {
   cancelled_.store(true, std::memory_order_relaxed);
-  for (auto& body : bodies_) body->chain.cancel();
+  for (auto& body : bodies_)
+    for (auto& chain : body->chains) chain->cancel();
 }
 
 void RegionLaunch::resume() {
   cancelled_.store(false, std::memory_order_relaxed);
-  for (auto& body : bodies_) body->chain.resume();
+  for (auto& body : bodies_)
+    for (auto& chain : body->chains) chain->resume();
 }
 
 void RegionLaunch::give_up(const std::string& reason) {
-  for (auto& body : bodies_) body->chain.give_up(reason);
+  for (auto& body : bodies_)
+    for (auto& chain : body->chains) chain->give_up(reason);
 }
 
 void RegionLaunch::begin_step(const StepBindings& step) {
@@ -145,9 +174,7 @@ void RegionLaunch::begin_step(const StepBindings& step) {
 // Runs a body that starts at the region's draw number `drawn`; returns how many it took.
 int64_t RegionLaunch::fire(Body& body, int64_t drawn) {
   body.step.first_draw = first_draw + static_cast<uint64_t>(drawn);
-  body.chain.bind(body.step);
-  body.chain.fire(0);
-  return body.plan.draws + body.chain.extra_draws();
+  return body.fire();
 }
 
 void RegionLaunch::run(device::KernelContext& context) {

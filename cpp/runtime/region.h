@@ -1,5 +1,5 @@
-// A launch of control flow: runs the chains of its region's plans, on the caller's thread, in memory that the
-// launch was given. An iteration costs the rebinding of the parts that it takes and gives.
+// A launch of control flow: runs its region's plans, on the caller's thread, in memory that the launch was
+// given. An iteration costs the rebinding of the parts that it takes and gives.
 #pragma once
 
 #include <atomic>

@@ -48,6 +48,14 @@ def parts_in_regions(x, w):
     def other(): return tw.local_to_global([part * 3 for part in parts_of(x)], x.placement, x.sbp)
     return (tw.cond(x.sum() > 0, one, other) @ w).sum()
 
+def beside_boxings(x, w):  # a row is gathered, and what is carried is summed, while the product is computed
+    whole = [B] * len(x.sbp)
+    def body(h, row):
+        gathered, total = row.to_global(x.placement, whole), h.sum().to_global(x.placement, whole)
+        return ((h + 1) @ w).tanh() * 0.5 + gathered + total * 0.1, total
+    h, totals = tw.scan(body, tw.zeros_like(x[0]), x)
+    return (h * h).sum() + totals.sum()
+
 def grads_of(f, sign, **lies):
     x, w = tw.tensor(values((5, 4)) * sign, **lies), tw.tensor(values((4, 4), 1), **lies)
     x.requires_grad_(), w.requires_grad_()
@@ -71,7 +79,7 @@ for where, how in [(line, [S(0)]), (line, [S(1)]), (square, [S(0), S(1)])]:
                 found = grads_of(compiled, sign, placement=where, sbp=how)
             for one, wanted in zip(found, grads_of(learns(f), sign)):
                 np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
-        for f in (through_parts, in_parts, parts_in_regions):
+        for f in (beside_boxings, through_parts, in_parts, parts_in_regions):
             found = grads_of(tw.jit(learns(f)), sign, placement=where, sbp=how)
             for one, wanted in zip(found, grads_of(learns(f), sign, placement=where, sbp=how)):
                 np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)

@@ -172,6 +172,9 @@ inline plan::Plan comm_plan() {
   return b.plan;
 }
 
+// Where a communication adds 1 and `hook` adds 2: s = a + 1, t = a + 2, u = t + 1.
+inline float comm_result(float x) { return (2 * x + 1) + (2 * x + 2) + (2 * x + 3); }
+
 // The body of a loop over parts: out = part + w + draw, which the accumulator takes in.
 inline plan::Plan part_plan() {
   PlanBuilder b;

@@ -230,3 +230,37 @@ TEST(control_flow_that_boxes_meets_in_its_turn) {
   plan.actors[4].reads = {1};
   CHECK_THROWS(Error, plan::check_meetings(plan), "processes may meet in another order");
 }
+
+// What a body boxes is posted as early as can be, and what does not read it runs beside it; where nothing
+// does, the body stays one chain.
+TEST(in_a_body_communications_go_on_beside_computing) {
+  auto loop_over = [](const char* read) {
+    return parsed(cat(R"ir(graph "g" {
+  input %0 "x" : float32[4, 4]
+  input %1 "rows" : float32[3, 2, 4]
+  %2 = loop(None, None, [%0], [%1], [], length=3) body {
+    input %0 "" : float32[4, 4]
+    input %1 "" : float32[2, 4]
+    %2 = boxing_part([%1], source="cpu[0, 1] S(0)", target="cpu[0, 1] B", size=[4, 4], dtype=float32, ranks=[0], order=0) : float32[4, 4]
+    %3 = exp()ir",
+                      read, R"ir() : float32[4, 4]
+    %4 = mm(%3, %2) : float32[4, 4]
+    return %4
+  } : float32[4, 4]
+  return %2
+}
+)ir"));
+  };
+  plan::Plan plan = planner::plan_graph(*loop_over("%0"));
+  plan::check_plan(plan);
+  CHECK_EQ(plan::parse_plan(plan::print_plan(plan)), plan);
+  const plan::Plan& body = plan.regions.at(0).bodies[0];
+  CHECK_EQ(actors_of(body),
+           "main 0:; after main 2\n"
+           "boxing 0: boxing_part; after main 0\n"
+           "main 1: exp; after main 0\n"
+           "main 2: mm; after boxing 0 after main 1\n");
+  plan = planner::plan_graph(*loop_over("%2"));
+  plan::check_plan(plan);
+  CHECK_EQ(actors_of(plan.regions.at(0).bodies[0]), "main: boxing_part exp mm;\n");
+}

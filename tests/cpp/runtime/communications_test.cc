@@ -13,17 +13,6 @@ namespace {
 using runtime::Executable;
 using runtime::Run;
 
-// As comm_plan says: a = 2x, s = a + 1, t = a + 2, u = t + 1.
-float result(float x) { return (2 * x + 1) + (2 * x + 2) + (2 * x + 3); }
-
-struct Reset {
-  Reset() { TestMeeting::given_up.clear(); }
-  ~Reset() {
-    TestMeeting::may_end = nullptr;
-    TestMeeting::fails = false;
-  }
-};
-
 TEST(steps_give_what_the_kernels_say_on_one_thread_and_on_two) {
   for (int workers : {1, 2}) {
     TestSource source;
@@ -38,8 +27,8 @@ TEST(steps_give_what_the_kernels_say_on_one_thread_and_on_two) {
     for (auto& m : memory) runs.push_back(executable.start(m.bindings()));
     for (int i = 0; i < 100; i++) {
       runs[i].wait();
-      CHECK_EQ(memory[i].output(0)[0], result(static_cast<float>(i)));
-      CHECK_EQ(memory[i].output(0)[3], result(2));
+      CHECK_EQ(memory[i].output(0)[0], comm_result(static_cast<float>(i)));
+      CHECK_EQ(memory[i].output(0)[3], comm_result(2));
     }
   }
 }
@@ -47,7 +36,7 @@ TEST(steps_give_what_the_kernels_say_on_one_thread_and_on_two) {
 // The first communication ends only when the chain beside it has run.
 TEST(a_chain_runs_while_a_communication_is_under_way) {
   for (int workers : {1, 2}) {
-    Reset reset;
+    TestMeeting::Reset reset;
     static std::atomic<bool> ran;
     ran = false;
     TestSource source;
@@ -57,13 +46,13 @@ TEST(a_chain_runs_while_a_communication_is_under_way) {
     RunMemory memory(executable.plan());
     memory.input(0) = {4, 0, 0, 0};
     executable.run(memory.bindings());
-    CHECK_EQ(memory.output(0)[0], result(4));
+    CHECK_EQ(memory.output(0)[0], comm_result(4));
   }
 }
 
 TEST(a_communication_that_fails_stops_the_step_and_the_next_one_works) {
   for (int workers : {1, 2}) {
-    Reset reset;
+    TestMeeting::Reset reset;
     TestSource source;
     Executable executable(comm_plan(), source, {.workers = workers});
     RunMemory memory(executable.plan());
@@ -76,14 +65,14 @@ TEST(a_communication_that_fails_stops_the_step_and_the_next_one_works) {
     CHECK_EQ(TestMeeting::given_up, (std::vector<std::string>(2, "meet: the other one has gone")));
     TestMeeting::fails = false;
     executable.run(memory.bindings());
-    CHECK_EQ(memory.output(0)[1], result(1));
+    CHECK_EQ(memory.output(0)[1], comm_result(1));
   }
 }
 
 // While it is under way: nothing of it is looked at any more, and the other processes hear whose fault it is.
 TEST(a_chain_that_fails_gives_communications_up) {
   for (int workers : {1, 2}) {
-    Reset reset;
+    TestMeeting::Reset reset;
     TestMeeting::may_end = [] { return false; };
     TestSource source;
     source.kernels["hook"] = fail_kernel;
@@ -95,7 +84,7 @@ TEST(a_chain_that_fails_gives_communications_up) {
 }
 
 TEST(destruction_gives_up_only_what_is_in_flight) {
-  Reset reset;
+  TestMeeting::Reset reset;
   TestSource source;
   {
     Executable executable(comm_plan(), source, {.workers = 2});
@@ -113,7 +102,7 @@ TEST(destruction_gives_up_only_what_is_in_flight) {
 
 // Communications are reported from their beginning to their end.
 TEST(observers_see_them_beside_chains) {
-  Reset reset;
+  TestMeeting::Reset reset;
   struct Seen final : runtime::Observer {
     void fired(int actor, int64_t, int64_t begin, int64_t end) override {
       begins[actor] = begin;

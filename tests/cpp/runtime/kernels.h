@@ -1,6 +1,8 @@
 // Small kernels over float32 arrays, and a KernelSource that finds them by name.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <map>
 #include <stdexcept>
@@ -105,7 +107,9 @@ class TestMeeting final : public runtime::LaunchKernel {
         hook_kernel(context_);
         return true;
       }
-      void wait(int64_t) override {}
+      void wait(int64_t) override {
+        while (!test()) sched_yield();
+      }
 
      private:
       KernelContext context_;
@@ -123,6 +127,17 @@ class TestMeeting final : public runtime::LaunchKernel {
   static inline bool (*may_end)() = nullptr;
   static inline std::atomic<bool> fails = false;
   static inline std::vector<std::string> given_up;  // read when no step runs
+
+  // While it lives a test sets the above; before and after it they are as they were.
+  struct Reset {
+    Reset() { given_up.clear(); }
+    ~Reset() {
+      may_end = nullptr;
+      fails = false;
+    }
+    Reset(const Reset&) = delete;
+    Reset& operator=(const Reset&) = delete;
+  };
 
  private:
   TestAttrs attrs_;
