@@ -5,16 +5,19 @@
     python tools/gpu_check.py --parts kernels steps       with what an earlier run has built in --out
 
 Writes gpu_check.json and gpu_check.txt into --out (build/gpu). Every part has a time limit; what runs over it is
-stopped, and the parts after it run all the same. Exits 1 when a part fails or is stopped.
+stopped with all that it started, and the parts after it run all the same. Exits 1 when a part is not "ok".
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,11 +30,13 @@ from bench import table  # noqa: E402
 
 TAIL = 4000  # characters of a part's output that the report keeps
 OP_TESTS = ROOT / "tests" / "cuda" / "op_tests.txt"  # those that compare a device with the CPU
+MARK = "THALWEG_GPU_CHECK_PART"  # in the environment of all that a part starts, in whatever session
+DEATH_S = 5.0  # what killed processes have to end, which one that waits for a driver may not
 
 
 @dataclass
 class Outcome:
-    """How a part went: "ok", "failed" or "stopped"."""
+    """How a part went: "ok", "failed", "stopped" at its limit, or "skipped", since no time was left."""
 
     name: str
     state: str
@@ -39,26 +44,57 @@ class Outcome:
     output: str
 
 
+def started_by(mark: str) -> list[int]:
+    """The processes that live and have the mark in their environment."""
+    wanted, found = f"{MARK}={mark}".encode(), []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if wanted in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+    return found
+
+
+def kill_all(mark: str) -> list[int]:
+    """Kills what has the mark, until there is none; those that have not ended in time."""
+    end = time.monotonic() + DEATH_S
+    while (left := started_by(mark)) and time.monotonic() < end:
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.05)
+    return left
+
+
 def run_part(name: str, command: Sequence[str], limit_s: float, environment: dict[str, str] | None = None) -> Outcome:
-    """Runs a command for at most limit_s; then it and what it started are killed."""
-    start = time.monotonic()
-    child = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | (environment or {}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, _ = child.communicate(timeout=max(limit_s, 0))
-        state = "failed" if child.returncode else "ok"
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        output, _ = child.communicate()
-        state = "stopped"
-    return Outcome(name, state, round(time.monotonic() - start, 1), output[-TAIL:])
+    """Runs a command for at most limit_s; then, and when it ends before, all that it started is killed."""
+    if limit_s <= 0:
+        return Outcome(name, "skipped", 0.0, "no time was left")
+    start, mark = time.monotonic(), uuid.uuid4().hex
+    # A file, not a pipe: what cannot be killed would keep a pipe open.
+    with tempfile.TemporaryFile() as output:
+        try:
+            child = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=os.environ | (environment or {}) | {MARK: mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        except OSError as error:
+            return Outcome(name, "failed", 0.0, f"{type(error).__name__}: {error}")
+        try:
+            state = "failed" if child.wait(limit_s) else "ok"
+        except subprocess.TimeoutExpired:
+            state = "stopped"
+        left = kill_all(mark)
+        if child.pid not in left:
+            child.wait()
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    if left:
+        text += f"\nprocesses that do not end: {left}"
+    return Outcome(name, state, round(time.monotonic() - start, 1), text[-TAIL:])
 
 
 def architecture(capability: str) -> str:
@@ -72,8 +108,8 @@ def query_gpu() -> dict[str, str]:
     fields = ["name", "compute_cap", "driver_version", "memory.total"]
     command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
     try:
-        line = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError) as error:
+        line = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError) as error:
         sys.exit(f"gpu_check: nvidia-smi finds no GPU ({type(error).__name__}: {error})")
     return dict(zip(fields, (value.strip() for value in line.split(",")), strict=True))
 
@@ -87,6 +123,7 @@ def build_script(out: Path, wheels: Path | None, arch: str) -> str:
             f"test -x {python} || {sys.executable} -m venv --system-site-packages {out}/venv",
             f"{python} tools/requirements.py build run test > {out}/requirements.txt",
             f"{python} -m pip install --quiet {source} cmake ninja -r {out}/requirements.txt",
+            f"{python} -m pip uninstall --quiet --yes thalweg",  # a build that fails leaves nothing to test
             f"export PATH={out}/venv/bin:$PATH CMAKE_BUILD_PARALLEL_LEVEL={os.cpu_count()}",
             f"{python} -m pip install --no-build-isolation --no-deps --config-settings=build-dir={out}/build \\",
             f"  -C cmake.define.THALWEG_CUDA=ON -C cmake.define.THALWEG_CUDA_ARCHS={arch} .",
@@ -137,11 +174,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--parts", nargs="+", choices=["build", "tests", "kernels", "steps"])
     options = parser.parse_args(arguments)
+    end = time.monotonic() + 60 * options.minutes
     machine = query_gpu()
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     wheels = options.wheels.resolve() if options.wheels else None
-    end, outcomes = time.monotonic() + 60 * options.minutes, []
+    outcomes: list[Outcome] = []
     for name, (limit_s, command, environment) in commands(out, wheels, architecture(machine["compute_cap"])).items():
         if options.parts and name not in options.parts:
             continue
