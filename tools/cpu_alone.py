@@ -5,5 +5,4 @@ ON_THE_CPU_ALONE: dict[str, str] = {
     "linalg_eig": "LAPACK's iteration for matrices that are not symmetric: a chain of steps too short for a GPU",
     "linalg_eigvals": "as linalg_eig",
     "by_rows": "passes make it, for programs of the CPU alone",
-    "convolution_then": "passes make it, for programs of the CPU alone",
 }

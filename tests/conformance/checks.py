@@ -97,7 +97,7 @@ def agree(op, torch_fn, tw_fn, sample):
     if op.name in UP_TO_SIGNS:
         finish = sample.output_process_fn_grad
         return compare(want, got, values=False) or compare(finish(want), THALWEG.target(finish)(got))
-    return compare(want, got, _exact(torch_fn, sample), on_device.factor(sample), op.name not in UNWRITTEN)
+    return compare(want, got, _exact(torch_fn, sample), on_device.factor(op.name, sample), op.name not in UNWRITTEN)
 
 
 def _thalweg(fn, sample):
@@ -184,7 +184,7 @@ def _in_place(op, fn, sample):
     draw = drawn(op, op.op, sample)
     if draw is not None:
         return compare(want, got, values=False) or draw.holds(sample, got)
-    return compare(want, got, _exact(op.op, sample), on_device.factor(sample), op.name not in UNWRITTEN)
+    return compare(want, got, _exact(op.op, sample), on_device.factor(op.name, sample), op.name not in UNWRITTEN)
 
 
 def _must_raise(call, reason):
