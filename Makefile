@@ -40,9 +40,9 @@ $(VENV)/stamp-dev: $(VENV)/stamp-build
 	$(PIP_INSTALL) -r $(VENV)/requirements-dev.txt
 	touch $@
 
-# What NVIDIA's compiler needs beside it: its libraries, and what takes objects apart.
-$(VENV)/stamp-cuda: $(VENV)/stamp-build cuda/pyproject.toml
-	$(BIN)/python tools/requirements.py cuda > $(VENV)/requirements-cuda.txt
+# What NVIDIA's compiler needs beside it: its libraries, what takes objects apart, and what compiles at run time.
+$(VENV)/stamp-cuda: $(VENV)/stamp-build pyproject.toml cuda/pyproject.toml
+	$(BIN)/python tools/requirements.py cuda nvrtc > $(VENV)/requirements-cuda.txt
 	$(PIP_INSTALL) -r $(VENV)/requirements-cuda.txt nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 	touch $@
 
@@ -104,6 +104,7 @@ check-cuda: build $(VENV)/stamp-cuda
 	$(BIN)/cmake --build build/nvcc --target thalweg_cuda
 	$(BIN)/python tools/check_cuda.py build/nvcc $(CHECK_CUDA)
 	$(BIN)/python tools/check_cuda_library.py build/nvcc/python/thalweg/_core/libthalweg_cuda.so
+	$(BIN)/python -m pytest -q tests/python/test_compiled_kernel.py
 
 # thalweg-cuda beside thalweg, for all architectures of a release; ARCHS=90a for one. The libraries that it links are
 # other wheels'.

@@ -123,6 +123,8 @@ def build_script(out: Path, wheels: Path | None, arch: str) -> str:
             f"test -x {python} || {sys.executable} -m venv --system-site-packages {out}/venv",
             f"{python} tools/requirements.py build run test > {out}/requirements.txt",
             f"{python} -m pip install --quiet {source} cmake ninja -r {out}/requirements.txt",
+            f"{python} tools/requirements.py nvrtc > {out}/requirements-nvrtc.txt",  # without it a test is skipped
+            f"{python} -m pip install --quiet {source} -r {out}/requirements-nvrtc.txt || true",
             f"{python} -m pip uninstall --quiet --yes thalweg",  # a build that fails leaves nothing to test
             f"export PATH={out}/venv/bin:$PATH CMAKE_BUILD_PARALLEL_LEVEL={os.cpu_count()}",
             f"{python} -m pip install --no-build-isolation --no-deps --config-settings=build-dir={out}/build \\",

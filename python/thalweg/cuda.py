@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from thalweg._core import _native
 from thalweg.errors import DeviceError
+from thalweg.frontend.compiled_kernel import Kernel, compile_source
 from thalweg.frontend.device import device as Device
 from thalweg.frontend.device import set_cuda
 
 __all__ = [
     "Event",
+    "Kernel",
     "Stream",
     "allow_graphs",
+    "compile_kernel",
     "current_device",
     "current_stream",
     "default_stream",
@@ -157,6 +160,37 @@ def allow_graphs(mode: bool) -> bool:
     (True, False)
     """
     return _native.allow_recordings(bool(mode))
+
+
+def compile_kernel(
+    source: str, name: str, *, compute_capability: str | None = None, options: Sequence[str] = ()
+) -> Kernel:
+    """Compiles a kernel written in CUDA C++, by NVRTC, which `pip install 'thalweg[cuda]'` brings.
+
+        scale = tw.cuda.compile_kernel(
+            '''
+            template <class T>
+            __global__ void scale(T* x, double by, long long n) {
+              long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+              if (i < n) x[i] *= by;
+            }
+            ''',
+            "scale<float>",
+        )
+        scale(grid=(4,), block=(256,), args=(x, 0.5, x.numel()))
+
+    Args:
+        source: what NVRTC compiles, as C++20.
+        name: the kernel; an instance, as above, where it is a template.
+        compute_capability: what to compile for, "9.0" or "9.0a"; that of the current GPU by default.
+        options: further options of NVRTC, such as "-I" with a folder of headers.
+
+    Raises ImportError without cuda-python, RuntimeError with the compiler's words when the source does not compile.
+    """
+    if compute_capability is None:
+        properties = get_device_properties()
+        compute_capability = f"{properties['major']}.{properties['minor']}"
+    return compile_source(source, name, compute_capability, options)
 
 
 def empty_cache() -> None:
