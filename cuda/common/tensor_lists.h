@@ -10,7 +10,6 @@
 #pragma once
 
 #include <array>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "cuda/common/launch.h"
 #include "cuda/common/tuple_copies.h"
 #include "device/kernel.h"
+#include "ops/optim/step_ops.h"
 
 namespace tw::cuda {
 
@@ -116,23 +116,18 @@ void step_over(const char* op, const std::span<const device::Operand> (&lists)[k
   });
 }
 
-// A step of an optimizer: the params, the gradients and kStates states, of which all but the gradients are
-// written; `which` says what lists of the op these are. factory<C>(tensor) gives the formula
-// (ops/optim/moments_formula.h).
-template <int kStates, class Factory>
-void run_step(device::KernelContext& k, const std::array<int, 2 + kStates>& which, const Factory& factory) {
-  std::span<const device::Operand> lists[2 + kStates];
-  for (int l = 0; l < 2 + kStates; l++) lists[l] = k.list(which[l]);
-  constexpr unsigned kAllButGrads = ((1u << (2 + kStates)) - 1) & ~2u;
-  dispatch_full_float(widest_of(lists), k.op, [&]<class C>() {
-    step_over<C>(k.op, lists, kAllButGrads, [&](int t) { return factory.template operator()<C>(t); });
-  });
-}
-template <int kStates, class Factory>
-void run_step(device::KernelContext& k, const Factory& factory) {
-  std::array<int, 2 + kStates> first;
-  std::iota(first.begin(), first.end(), 0);
-  run_step<kStates>(k, first, factory);
-}
+// What optimizer steps run on the device (ops/optim/step_ops.h).
+struct CudaStepLoop {
+  template <int kStates, class Factory>
+  static void run(device::KernelContext& k, const std::array<int, 2 + kStates>& which,
+                  const Factory& factory) {
+    std::span<const device::Operand> lists[2 + kStates];
+    for (int l = 0; l < 2 + kStates; l++) lists[l] = k.list(which[l]);
+    constexpr unsigned kAllButGrads = ((1u << (2 + kStates)) - 1) & ~2u;
+    dispatch_full_float(widest_of(lists), k.op, [&]<class C>() {
+      step_over<C>(k.op, lists, kAllButGrads, [&](int t) { return factory.template operator()<C>(t); });
+    });
+  }
+};
 
 }  // namespace tw::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "ops/optim/moments_formula.h"
 #include "ops/optim/optim.h"
@@ -50,5 +51,20 @@ struct AdamFormula {
     param -= step_size * mean / (std::sqrt(square) * root_scale + eps);
   }
 };
+
+template <class Ops>
+void add_adam_step(Ops ops) {
+  ops.add("adam_step", [](const auto& step) {
+    const auto& a = step.template attrs<AdamAttrs>();
+    std::vector<AdamCorrection> corrections;
+    for (int i = 0; i < static_cast<int>(a.steps.size()); i++)
+      corrections.push_back(AdamCorrection::of(a, i));
+    auto formula = [&]<class C>(int tensor) { return AdamFormula<C>::of(a, corrections[tensor]); };
+    if (step.has(4))
+      step.template over<3>(formula);
+    else
+      step.template over<2>(formula);
+  });
+}
 
 }  // namespace tw::ops

@@ -3,17 +3,6 @@
 
 namespace tw::ops {
 
-using namespace device;
-
-namespace {
-
-void lion_step_kernel(KernelContext& k) {
-  const auto& a = k.attrs<LionAttrs>();
-  run_step<1>(k, [&]<class T>(int) { return LionFormula<T>::of(a); });
-}
-
-}  // namespace
-
-void kernels_lion_step(KernelTable& table) { table.add("lion_step", lion_step_kernel); }
+void kernels_lion_step(device::KernelTable& table) { add_lion_step(StepOps<CpuStepLoop>(table)); }
 
 }  // namespace tw::ops

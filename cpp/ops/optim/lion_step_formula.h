@@ -23,4 +23,12 @@ struct LionFormula {
   }
 };
 
+template <class Ops>
+void add_lion_step(Ops ops) {
+  ops.add("lion_step", [](const auto& step) {
+    const auto& a = step.template attrs<LionAttrs>();
+    step.template over<1>([&]<class C>(int) { return LionFormula<C>::of(a); });
+  });
+}
+
 }  // namespace tw::ops

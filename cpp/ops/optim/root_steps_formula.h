@@ -81,4 +81,30 @@ struct RmspropFormula {
   }
 };
 
+template <class Ops>
+void add_root_steps(Ops ops) {
+  ops.add("adagrad_step", [](const auto& step) {
+    const auto& a = step.template attrs<AdagradAttrs>();
+    step.template over<1>([&]<class C>(int tensor) { return AdagradFormula<C>::of(a, tensor); });
+  });
+  ops.add("rmsprop_step", [](const auto& step) {
+    const auto& a = step.template attrs<RmspropAttrs>();
+    auto plain = [&]<class C>(int) { return RmspropFormula<C, false>::of(a); };
+    auto centred = [&]<class C>(int) { return RmspropFormula<C, true>::of(a); };
+    bool centres = step.has(3), moves = step.has(4);
+    if (centres && moves)
+      step.template over<3>(centred);
+    else if (centres)
+      step.template over<2>(centred);
+    else if (moves)
+      step.template over<2>({0, 1, 2, 4}, plain);
+    else
+      step.template over<1>(plain);
+  });
+  ops.add("adadelta_step", [](const auto& step) {
+    const auto& a = step.template attrs<AdadeltaAttrs>();
+    step.template over<2>([&]<class C>(int) { return AdadeltaFormula<C>::of(a); });
+  });
+}
+
 }  // namespace tw::ops

@@ -31,4 +31,16 @@ struct SgdFormula {
   }
 };
 
+template <class Ops>
+void add_sgd_step(Ops ops) {
+  ops.add("sgd_step", [](const auto& step) {
+    const auto& a = step.template attrs<SgdAttrs>();
+    auto formula = [&]<class C>(int tensor) { return SgdFormula<C>::of(a, tensor); };
+    if (a.momentum == 0)
+      step.template over<0>(formula);
+    else
+      step.template over<1>(formula);
+  });
+}
+
 }  // namespace tw::ops

@@ -1,11 +1,6 @@
-// The loop that all optimizer steps share: one pass over parameters, gradients and states, each element by
-// itself.
-//
-//   run_step<1>(k, [&]<class T>(int tensor) { return LionFormula<T>::of(a); });
-//
-// run_step<n> takes the params and n states as written. The factory is called once for each chunk, with T
-// float or double, and gives the element's formula (moments_formula.h). Floor: read p, g and s, write p and s
-// (AdamW of float32: 28 bytes an element).
+// The loop of the CPU that all optimizer steps share: one pass over parameters, gradients and states, each
+// element by itself. The formula is made once for each chunk, for T float or double. Floor: read p, g and s,
+// write p and s (AdamW of float32: 28 bytes an element).
 #pragma once
 
 #include <array>
@@ -13,6 +8,7 @@
 
 #include "device/cpu/clones.h"
 #include "device/cpu/tensor_lists.h"
+#include "ops/optim/step_ops.h"
 
 namespace tw::ops {
 
@@ -33,27 +29,22 @@ TW_CLONES __attribute__((flatten)) void step_leaf(int64_t n, const F& given, voi
                   static_cast<T*>(data[2 + I])...);
 }
 
-// `params` says which of the op's lists take part: params, grads, states.
-template <int kStates, class Factory>
-void run_step(device::KernelContext& k, const std::array<int, 2 + kStates>& params, const Factory& factory) {
-  std::array<std::span<const device::Operand>, 2 + kStates> lists;
-  for (int j = 0; j < 2 + kStates; j++) lists[j] = k.list(params[j]);
-  device::TensorLists walk(lists);
-  constexpr unsigned all_but_grads = ((1u << (2 + kStates)) - 1) & ~2u;
-  walk.run(all_but_grads, [&](const device::TensorLists::Chunk& chunk, void* const* data) {
-    dispatch_full_float(walk.compute_dtype(chunk.tuple), k.op, [&]<class T>() {
-      step_leaf<T>(chunk.count, factory.template operator()<T>(chunk.tuple), data,
-                   std::make_index_sequence<kStates>{});
+struct CpuStepLoop {
+  template <int kStates, class Factory>
+  static void run(device::KernelContext& k, const std::array<int, 2 + kStates>& which,
+                  const Factory& factory) {
+    std::array<std::span<const device::Operand>, 2 + kStates> lists;
+    for (int j = 0; j < 2 + kStates; j++) lists[j] = k.list(which[j]);
+    device::TensorLists walk(lists);
+    constexpr unsigned all_but_grads = ((1u << (2 + kStates)) - 1) & ~2u;
+    walk.run(all_but_grads, [&](const device::TensorLists::Chunk& chunk, void* const* data) {
+      dispatch_full_float(walk.compute_dtype(chunk.tuple), k.op, [&]<class T>() {
+        step_leaf<T>(chunk.count, factory.template operator()<T>(chunk.tuple), data,
+                     std::make_index_sequence<kStates>{});
+      });
     });
-  });
-}
-
-template <int kStates, class Factory>
-void run_step(device::KernelContext& k, const Factory& factory) {
-  std::array<int, 2 + kStates> first;
-  for (int j = 0; j < 2 + kStates; j++) first[j] = j;
-  run_step<kStates>(k, first, factory);
-}
+  }
+};
 
 }  // namespace
 

@@ -7,21 +7,6 @@
 
 namespace tw::cuda {
 
-namespace {
-
-void adam_step_kernel(device::KernelContext& k) {
-  const auto& a = k.attrs<ops::AdamAttrs>();
-  auto formula = [&]<class C>(int tensor) {
-    return ops::AdamFormula<C>::of(a, ops::AdamCorrection::of(a, tensor));
-  };
-  if (k.list(4).empty())
-    run_step<2>(k, formula);
-  else
-    run_step<3>(k, formula);
-}
-
-}  // namespace
-
-void kernels_adam_step(device::KernelTable& table) { table.add("adam_step", adam_step_kernel); }
+void kernels_adam_step(device::KernelTable& table) { ops::add_adam_step(ops::StepOps<CudaStepLoop>(table)); }
 
 }  // namespace tw::cuda

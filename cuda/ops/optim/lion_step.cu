@@ -7,15 +7,6 @@
 
 namespace tw::cuda {
 
-namespace {
-
-void lion_step_kernel(device::KernelContext& k) {
-  const auto& a = k.attrs<ops::LionAttrs>();
-  run_step<1>(k, [&]<class C>(int) { return ops::LionFormula<C>::of(a); });
-}
-
-}  // namespace
-
-void kernels_lion_step(device::KernelTable& table) { table.add("lion_step", lion_step_kernel); }
+void kernels_lion_step(device::KernelTable& table) { ops::add_lion_step(ops::StepOps<CudaStepLoop>(table)); }
 
 }  // namespace tw::cuda

@@ -7,19 +7,6 @@
 
 namespace tw::cuda {
 
-namespace {
-
-void sgd_step_kernel(device::KernelContext& k) {
-  const auto& a = k.attrs<ops::SgdAttrs>();
-  auto formula = [&]<class C>(int tensor) { return ops::SgdFormula<C>::of(a, tensor); };
-  if (a.momentum == 0)
-    run_step<0>(k, formula);
-  else
-    run_step<1>(k, formula);
-}
-
-}  // namespace
-
-void kernels_sgd_step(device::KernelTable& table) { table.add("sgd_step", sgd_step_kernel); }
+void kernels_sgd_step(device::KernelTable& table) { ops::add_sgd_step(ops::StepOps<CudaStepLoop>(table)); }
 
 }  // namespace tw::cuda
