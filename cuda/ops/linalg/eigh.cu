@@ -21,21 +21,14 @@ __global__ void __launch_bounds__(kFactorThreads)
     shift_kernel(T* matrices, T* shifted, int64_t n, bool upper) {
   using R = real_t<T>;
   T *a = matrices + blockIdx.x * n * n, *out = shifted + blockIdx.x * n * n;
-  R largest = 0;
-  for (int64_t i = warp_index(); i < n; i += kFactorWarps) {
-    R sum = 0;
-    for (int64_t c = lane_index(); c < n; c += kLanes) {
-      bool kept = upper ? c >= i : c <= i;
-      T value = kept ? a[i * n + c] : conjugated(a[c * n + i]);
-      if constexpr (is_device_complex<T>)
-        if (c == i) value.im = 0;
-      sum += exact_size(value);
-      out[i * n + c] = value;
-    }
-    sum = warp_reduce(sum, [](R p, R q) { return p + q; });
-    largest = LargerOrNan()(largest, sum);
-  }
-  largest = block_reduce<kFactorThreads>(largest, R(0), LargerOrNan());
+  R largest = largest_row_sum<R>(n, [&](int64_t i, int64_t c) {
+    bool kept = upper ? c >= i : c <= i;
+    T value = kept ? a[i * n + c] : conjugated(a[c * n + i]);
+    if constexpr (is_device_complex<T>)
+      if (c == i) value.im = 0;
+    out[i * n + c] = value;
+    return exact_size(value);
+  });
   for (int64_t e = threadIdx.x; e < n * n; e += kFactorThreads) {
     T value = out[e];
     a[e] = value;

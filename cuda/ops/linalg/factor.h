@@ -121,6 +121,26 @@ struct LargerOrNan {
     return b > a || b != b ? b : a;
   }
 };
+
+// The largest sum of a row of a block's matrix [n, n], in all threads; size(i, c), once for each element.
+template <class R, class Size>
+TW_DEVICE R largest_row_sum(int64_t n, const Size& size) {
+  R largest = 0;
+  for (int64_t i = warp_index(); i < n; i += kFactorWarps) {
+    R sum = 0;
+    for (int64_t c = lane_index(); c < n; c += kLanes) sum += size(i, c);
+    largest = LargerOrNan()(largest, warp_reduce(sum, [](R p, R q) { return p + q; }));
+  }
+  return block_reduce<kFactorThreads>(largest, R(0), LargerOrNan());
+}
+
+// Where element e of a batch of row-major matrices stands.
+struct MatrixPlace {
+  int64_t matrix, row, column;
+};
+TW_DEVICE MatrixPlace matrix_place(int64_t e, int64_t rows, int64_t columns) {
+  return {e / (rows * columns), e / columns % rows, e % columns};
+}
 struct Smaller {
   TW_DEVICE int64_t operator()(int64_t a, int64_t b) const { return b < a ? b : a; }
 };

@@ -25,13 +25,8 @@ template <class T>
 __global__ void __launch_bounds__(kFactorThreads)
     halve_kernel(T* matrices, int64_t n, int32_t* halvings, int32_t* most) {
   T* a = matrices + blockIdx.x * n * n;
-  double largest = 0;
-  for (int64_t i = warp_index(); i < n; i += kFactorWarps) {
-    double sum = 0;
-    for (int64_t c = lane_index(); c < n; c += kLanes) sum += static_cast<double>(exact_size(a[i * n + c]));
-    largest = LargerOrNan()(largest, warp_reduce(sum, [](double p, double q) { return p + q; }));
-  }
-  largest = block_reduce<kFactorThreads>(largest, 0.0, LargerOrNan());
+  double largest = largest_row_sum<double>(
+      n, [=](int64_t i, int64_t c) { return static_cast<double>(exact_size(a[i * n + c])); });
   bool finite = std::isfinite(largest);
   int count = finite && largest > ops::kPadeLargestNorm
                   ? static_cast<int>(std::ceil(std::log2(largest / ops::kPadeLargestNorm)))
@@ -67,9 +62,9 @@ __global__ void __launch_bounds__(kFactorThreads)
     quotient_kernel(const T* u, const T* v, T* above, T* below, int64_t n, int64_t elements) {
   int64_t e = static_cast<int64_t>(blockIdx.x) * kFactorThreads + threadIdx.x;
   if (e >= elements) return;
-  int64_t matrix = e / (n * n) * n * n, i = e / n % n, c = e % n;
+  auto [matrix, i, c] = matrix_place(e, n, n);
   above[e] = v[e] + u[e];
-  below[matrix + c * n + i] = v[e] - u[e];
+  below[(matrix * n + c) * n + i] = v[e] - u[e];
 }
 
 // Matrices that are to be squared this often become their squares.

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kFactorThreads)
     take_r_kernel(const T* factors, int64_t m, int64_t n, T* r, int64_t rows, int64_t elements) {
   int64_t e = static_cast<int64_t>(blockIdx.x) * kFactorThreads + threadIdx.x;
   if (e >= elements) return;
-  int64_t matrix = e / (rows * n), i = e / n % rows, c = e % n;
+  auto [matrix, i, c] = matrix_place(e, rows, n);
   r[e] = c >= i && i < m ? factors[(matrix * m + i) * n + c] : T{};
 }
 

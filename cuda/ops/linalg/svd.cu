@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kFactorThreads)
     write_factor_kernel(const T* from, int64_t rows, int64_t columns, T* to, int64_t elements, bool adjoint) {
   int64_t e = static_cast<int64_t>(blockIdx.x) * kFactorThreads + threadIdx.x;
   if (e >= elements) return;
-  int64_t matrix = e / (rows * columns), i = e / columns % rows, c = e % columns;
+  auto [matrix, i, c] = matrix_place(e, rows, columns);
   to[adjoint ? (matrix * columns + c) * rows + i : e] = adjoint ? conjugated(from[e]) : from[e];
 }
 
