@@ -34,6 +34,14 @@ std::vector<char> commit_nodes(ir::Graph& graph) {
     for (const ir::Value& input : node.inputs)
       if (input) mark(read, input);
   }
+  // A view of what is there before the commit comes before it, too: what it looks at, an old value that is to
+  // be written over, can then be taken out of the way.
+  std::vector<char> made(count);
+  for (size_t i = 0; i < graph.nodes.size(); i++) {
+    const ir::Node& node = *graph.nodes[i];
+    if (commits[i] && node.def->view) commits[i] = made[ir::graph_value(node.inputs[0]).id];
+    for (const ir::GraphRef& output : node.outputs) made[output->id] = commits[i];
+  }
   return commits;
 }
 

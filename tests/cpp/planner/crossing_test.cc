@@ -264,3 +264,62 @@ TEST(in_a_body_communications_go_on_beside_computing) {
   plan::check_plan(plan);
   CHECK_EQ(actors_of(plan.regions.at(0).bodies[0]), "main: boxing_part exp mm;\n");
 }
+
+// The same of bodies of loops, which write what they carry in place.
+TEST(random_bodies) {
+  planner::Random random(11);
+  int beside = 0;
+  for (int round = 0; round < 300; round++) {
+    std::string text = R"ir(graph "random" {
+  input %0 "x" : float32[8, 4]
+  input %1 "rows" : float32[3, 8, 4]
+  input %2 "k" : float32[8, 4]
+  %3, %4 = loop(None, None, [%0], [%1], [%2], length=3) body {
+    input %0 "" : float32[8, 4]
+    input %1 "" : float32[8, 4]
+    input %2 "" : float32[8, 4]
+)ir";
+    int values = 3, boxings = 0;
+    std::vector<int> whole{0, 1, 2};  // values of the sizes that all ops take
+    auto any = [&] {
+      return cat("%", whole[whole.size() - 1 - random.below(std::min<size_t>(whole.size(), 6))]);
+    };
+    auto add = [&](const std::string& node, const char* sizes = "8, 4") {
+      if (sizes == std::string_view("8, 4")) whole.push_back(values);
+      text += cat("    %", values++, " = ", node, " : float32[", sizes, "]\n");
+    };
+    for (int i = 0, count = 3 + static_cast<int>(random.below(20)); i < count; i++) {
+      switch (random.below(6)) {
+        case 0:
+          add(cat("add(", any(), ", ", any(), ")"));
+          break;
+        case 1:
+          add(cat("exp(", any(), ")"));
+          break;
+        case 2:
+          add(cat("flip(", any(), ", dims=[0])"));
+          break;
+        case 3:  // a view that must be copied where a boxing reads it
+          add(cat("reshape(", any(), ", shape=[4, 8])"), "4, 8");
+          add(cat("transpose(%", values - 1, ", dim0=0, dim1=1)"));
+          break;
+        default:
+          add(cat("boxing_part([", any(),
+                  "], source=\"cpu[0, 1] P(sum)\", target=\"cpu[0, 1] B\", size=[8, 4], dtype=float32, "
+                  "ranks=[0], "
+                  "order=",
+                  boxings++, ")"));
+      }
+    }
+    text += cat("    return ", any(), ", ", any(),
+                "\n  } : float32[8, 4], float32[3, 8, 4]\n  return %3, %4\n}\n");
+    plan::Plan plan = planner::plan_graph(*parsed(text));
+    plan::check_plan(plan);
+    int communications = 0;
+    for (const plan::Actor& actor : plan.regions.at(0).bodies[0].actors)
+      communications += actor.kind == plan::ActorKind::kComm;
+    CHECK(communications == 0 || communications == boxings);
+    beside += communications > 0;
+  }
+  CHECK_LT(100, beside);
+}

@@ -250,3 +250,19 @@ def test_random_windows_of_one_memory(windows, steps, others):
         np.testing.assert_allclose(bases[1].numpy(), bases[0].numpy(), rtol=1e-5, atol=1e-6)
         for left, right in zip(a + expected, b + result):
             np.testing.assert_allclose(right.numpy(), left.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_tensor_becomes_a_view_of_itself_or_of_another_that_is_written_too():
+    x, y, z = (tw.arange(16.0).reshape(4, 4) + i for i in (0, 100, 200))
+
+    def turn():
+        old = y.T.clone()
+        x.copy_(x.T.clone())
+        y.copy_(z.T.clone())
+        z.copy_(old)
+
+    expected = [x.T.tolist(), z.T.tolist(), y.T.tolist()]
+    tw.jit(turn)()
+    assert [x.tolist(), y.tolist(), z.tolist()] == expected
+    turned = tw.jit(lambda x: tw.scan(lambda h, _: (h.T, None), x, length=3)[0])(x)
+    assert turned.tolist() == x.T.tolist()
