@@ -54,7 +54,6 @@ std::string load(const std::string& path, UcxLibrary* calls) {
   find(calls->worker_set_am_recv_handler, "ucp_worker_set_am_recv_handler");
   find(calls->ep_create, "ucp_ep_create");
   find(calls->ep_close_nbx, "ucp_ep_close_nbx");
-  find(calls->ep_flush_nbx, "ucp_ep_flush_nbx");
   find(calls->am_send_nbx, "ucp_am_send_nbx");
   find(calls->am_recv_data_nbx, "ucp_am_recv_data_nbx");
   find(calls->am_data_release, "ucp_am_data_release");

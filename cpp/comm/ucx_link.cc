@@ -13,6 +13,7 @@ namespace tw::comm {
 namespace {
 
 constexpr uint16_t kLinkChannel = 2;
+constexpr uint16_t kGreeting = 0, kAnswer = 1;
 constexpr int64_t kLookNs = 20'000'000;
 // What a process has sent before its end has come when nothing came for so long.
 constexpr int64_t kQuietNs = 500'000'000;
@@ -61,30 +62,36 @@ bool UcxLink::connect() {
   wanted.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t) {
     static_cast<UcxLink*>(self)->broken_ = true;
   };
-  check_ucx(ucx().ep_create(worker_->get(), &wanted, &endpoint_), "endpoint");
+  refused_ = ucx().ep_create(worker_->get(), &wanted, &endpoint_);
   connection_->consume(sizeof(size) + size);
-  UcxWorker::send(endpoint_, {self_, kLinkChannel, 0, 0}, nullptr, 0, true);
-  preparing_ = UcxWorker::flush(endpoint_);
+  if (refused_ != UCS_OK) {
+    endpoint_ = nullptr;
+    broken_ = true;
+    return false;
+  }
+  greet(kGreeting);
   return true;
 }
 
-// Whether both sides have come to know just now that the endpoint is ready.
+void UcxLink::greet(uint16_t what) {
+  UcxWorker::send(endpoint_, {self_, kLinkChannel, what, 0}, nullptr, 0, true);
+}
+
+// Whether a greeting or an answer has come just now.
 bool UcxLink::prepare() {
-  if (!told_ && preparing_.status() == UCS_OK) {
-    told_ = true;
-    UcxWorker::send(endpoint_, {self_, kLinkChannel, 1, 0}, nullptr, 0, true);
+  bool greeted = std::exchange(greeted_, false), answered = std::exchange(answered_, false);
+  if (greeted) greet(kAnswer);
+  if (answered) {
+    calls_.open(endpoint_);
+    messages_.open(endpoint_);
   }
-  if (!told_ || !heard_) return false;
-  open_ = true;
-  calls_.open(endpoint_);
-  messages_.open(endpoint_);
-  return true;
+  return greeted || answered;
 }
 
 bool UcxLink::receive(const UcxHeader& header, void* data, size_t size, bool remote) {
   came_ = now_ns();
   if (header.channel == kLinkChannel) {
-    heard_ |= header.credit != 0;
+    (header.credit == kGreeting ? greeted_ : answered_) = true;
     return false;
   }
   return (header.channel == 0 ? calls_ : messages_).receive(header, data, size, remote);
@@ -92,9 +99,9 @@ bool UcxLink::receive(const UcxHeader& header, void* data, size_t size, bool rem
 
 bool UcxLink::take_in() {
   if (stopped_) return false;
-  bool moved = !endpoint_ && connect();
+  bool moved = !endpoint_ && !broken_ && connect();
   moved |= worker_->progress();
-  if (endpoint_ && !open_) moved |= prepare();
+  if (endpoint_) moved |= prepare();
   if (!moved) look_for_end();
   return moved;
 }
@@ -108,6 +115,7 @@ void UcxLink::look_for_end() {
   if (end_shown_ == 0) end_shown_ = now;
   int64_t quiet = now - std::max(end_shown_, came_);
   if (gone ? broken_ || !endpoint_ || quiet > kQuietNs : quiet > kBrokenNs) {
+    if (!gone) check_ucx(refused_, "endpoint");
     calls_.end();
     messages_.end();
   }
@@ -145,7 +153,7 @@ void UcxLink::close() {
   UcxRequest closing(ucx().ep_close_nbx(std::exchange(endpoint_, nullptr), &how));
   for (int64_t deadline = now_ns() + kCloseNs; now_ns() < deadline;) {
     ucx().worker_progress(worker_->get());
-    bool over = closing.status() != UCS_INPROGRESS && preparing_.status() != UCS_INPROGRESS;
+    bool over = closing.status() != UCS_INPROGRESS;
     if (over && !calls_.touches_any() && !messages_.touches_any()) return;
   }
 }

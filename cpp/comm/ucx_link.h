@@ -1,8 +1,9 @@
 // A link over UCX. A TCP connection carries the addresses of the two workers and stays: its end tells that
 // the process is gone, which UCX says of some of its transports only, and not at once.
 //
-// UCX connects two workers while both make progress. Neither side writes before both have seen that done:
-// from then on small things that one has written do not wait for the other one to look.
+// UCX connects two workers while both make progress. Neither side writes before it has an answer of the other
+// one: from then on small things that one has written do not wait for the other one to look. (A flush would
+// tell that too, but UCX 1.22 crashes where an endpoint is closed by force while one is under way.)
 #pragma once
 
 #include "comm/link.h"
@@ -32,6 +33,7 @@ class UcxLink final : public Link, private UcxReceiver {
  private:
   bool receive(const UcxHeader& header, void* data, size_t size, bool remote) override;
   bool connect();
+  void greet(uint16_t what);
   bool prepare();
   void look_for_end();
   void close();
@@ -43,8 +45,8 @@ class UcxLink final : public Link, private UcxReceiver {
   std::unique_ptr<TcpStream> connection_;
   UcxStream calls_, messages_;
   ucp_ep_h endpoint_ = nullptr;
-  UcxRequest preparing_;
-  bool told_ = false, heard_ = false, open_ = false;  // that the endpoint is ready, here and there; both
+  bool greeted_ = false, answered_ = false;  // by the other side, since this one looked last
+  ucs_status_t refused_ = UCS_OK;            // why there is no endpoint
   bool stopped_ = false;
   bool broken_ = false;  // UCX has said so
   // Times of now_ns(), 0: never. When something came last, when the end was looked for, when it showed.

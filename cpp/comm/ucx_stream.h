@@ -24,7 +24,10 @@ class UcxStream final : public Stream {
   UcxStream(UcxWorker& worker, int process, uint16_t channel);
 
   // From here on something goes out.
-  void open(ucp_ep_h endpoint) { endpoint_ = endpoint; }
+  void open(ucp_ep_h endpoint) {
+    endpoint_ = endpoint;
+    tell_progress();
+  }
   void close() { endpoint_ = nullptr; }
   // As UcxReceiver says.
   bool receive(const UcxHeader& header, void* data, size_t size, bool remote);

@@ -76,11 +76,6 @@ UcxRequest UcxWorker::send(ucp_ep_h endpoint, const UcxHeader& header, const cha
   return UcxRequest(ucx().am_send_nbx(endpoint, kMessageId, &header, sizeof(header), data, size, &how));
 }
 
-UcxRequest UcxWorker::flush(ucp_ep_h endpoint) {
-  ucp_request_param_t how{};
-  return UcxRequest(ucx().ep_flush_nbx(endpoint, &how));
-}
-
 std::shared_ptr<UcxWorker> UcxWorkers::of(uint64_t group) {
   std::lock_guard lock(mutex_);
   std::erase_if(workers_, [](const auto& entry) { return entry.second.expired(); });

@@ -74,7 +74,6 @@ class UcxWorker {
   // Without data where `data` is null; eager or a rendezvous. UCX copies the header, not the data.
   static UcxRequest send(ucp_ep_h endpoint, const UcxHeader& header, const char* data, size_t size,
                          bool eager);
-  static UcxRequest flush(ucp_ep_h endpoint);
 
  private:
   static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
