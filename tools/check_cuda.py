@@ -37,7 +37,7 @@ MAY_STACK = {
     r"layer_norm\.cu|group_norm\.cu": "a division of doubles is a call, around which a register is saved",
     r"avg_pool\.cu|any_all\.cu": "so is a division of whole numbers of 64 bits",
     r"clipping\.cu|embedding\.cu: \S+renorm_kernel": "so is a power of doubles",
-    r"4SqrtE|cholesky\.cu": "so is a square root that is rounded right",
+    r"\d+Sqrt(Formula)?[EI]|cholesky\.cu": "so is a square root that is rounded right",
     r"logsumexp\.cu": "so is a logarithm of doubles",
     r"HeavisideFormula\w+JlE|RealAngleFormula\w+JsE": "ptxas saves a word, to need no more than 32 registers",
 }
