@@ -41,6 +41,8 @@ Engine::Engine(const plan::Plan& plan, const std::vector<std::unique_ptr<Chain>>
     counted_actors_ += plan.actors[a].kind != plan::ActorKind::kHostInput;
   }
   make_workers(options.workers);
+  // A single worker, with nothing of the host beside it, always is the caller.
+  caller_works_ = spinning_ > 0 && (options.caller_works || workers_.size() == 1);
   reset();
   start_threads();
 }
@@ -100,20 +102,19 @@ void Engine::make_workers(int limit) {
   for (ActorState& actor : actors_) workers_[worker_of(actor.number)]->add(&actor);
 }
 
-// A single worker, with nothing of the host beside it, is the caller's thread.
 void Engine::start_threads() {
-  if (workers_.size() == 1 && spinning_ == 1) return;
+  const size_t first = caller_works_ ? 1 : 0;
   try {
-    for (size_t w = 0; w < workers_.size(); w++) {
+    for (size_t w = first; w < workers_.size(); w++) {
       int spins = static_cast<int>(w) < spinning_ ? spins_ : 0;
       threads_.push_back(
           std::make_unique<std::thread>([worker = workers_[w].get(), spins] { worker->run(spins); }));
       pthread_setname_np(threads_.back()->native_handle(), spins || w == 0 ? "tw-worker" : "tw-host");
     }
   } catch (...) {
-    for (size_t w = 0; w < threads_.size(); w++) {
-      workers_[w]->mailbox.push(kQuitMessage);
-      threads_[w]->join();
+    for (size_t t = 0; t < threads_.size(); t++) {
+      workers_[first + t]->mailbox.push(kQuitMessage);
+      threads_[t]->join();
     }
     throw;
   }
@@ -127,6 +128,7 @@ Engine::~Engine() {
   }
   stop_all(std::make_exception_ptr(
       Error(ErrorKind::kRuntime, "run: the executable was destroyed before the end")));
+  if (caller_works_) workers_[0]->run_until_idle();
   {
     std::unique_lock lock(steps.mutex);
     resumed_.wait(lock, [&] { return !stopping_; });
@@ -145,7 +147,7 @@ Step& Engine::place_for_next(std::unique_lock<std::mutex>& lock) {
       return step;
     }
     lock.unlock();
-    step.wait(0);
+    caller_works_ ? work_until(step.number) : step.wait(0);
     lock.lock();
   }
 }
@@ -153,6 +155,7 @@ Step& Engine::place_for_next(std::unique_lock<std::mutex>& lock) {
 int64_t Engine::start(const Bindings& bindings, const BindingLayout& layout) {
   TW_CHECK(threads_.empty() || getpid() == process_, kRuntime,
            "run: the workers of this executable are in the process that was forked");
+  if (caller_works_) work();  // it may have to stop with the others
   std::unique_lock lock(steps.mutex);
   Step& step = place_for_next(lock);
   layout.fill(bindings, &step.bindings);
@@ -163,16 +166,36 @@ int64_t Engine::start(const Bindings& bindings, const BindingLayout& layout) {
   int64_t number = step.number = started_++;
   for (auto& worker : workers_) worker->tell_step();
   lock.unlock();
-  if (threads_.empty()) {
-    std::lock_guard caller(caller_mutex_);
-    workers_[0]->run_until_idle();
-  }
+  if (caller_works_) work();
   return number;
+}
+
+void Engine::work() {
+  std::lock_guard caller(caller_mutex_);
+  workers_[0]->run_until_idle();
+}
+
+// The caller as the first worker, until a step is done. Others that wait meanwhile get their turn then.
+// Without other workers it is the host that is waited for, for longer than a look at the mailbox takes.
+void Engine::work_until(int64_t number) {
+  std::lock_guard caller(caller_mutex_);
+  for (;;) {
+    workers_[0]->run_until_idle();
+    if (steps.done(number)) return;
+    workers_[0]->mailbox.wait(spinning_ > 1 ? spins_ : 0);
+  }
+}
+
+void Engine::wait(int64_t number) {
+  if (caller_works_ && !steps.done(number)) work_until(number);
+  steps.wait(number, caller_spins_);
 }
 
 void Engine::actor_done(int64_t number) {
   Step& step = steps.at(number);
-  if (step.remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) step.finish();
+  if (step.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  step.finish();
+  if (caller_works_ && !threads_.empty()) workers_[0]->tell_step();  // who waits may sleep as that worker
 }
 
 void Engine::fail(int64_t number, std::exception_ptr error, bool touched) {

@@ -1,9 +1,9 @@
 // Runs plans of several actors: workers, the steps in flight, and what happens when one fails.
 //
-// Each stream belongs to one worker, and a worker to one thread; host streams have a thread each. What an
-// actor waits for is counted by its worker alone, so nothing is locked between firings: a worker tells
-// another by a message that a register holds data, or has a free slot. The tokens bound how many messages can
-// be under way.
+// Each stream belongs to one worker, and a worker to one thread; host streams have a thread each. The first
+// worker may be whoever waits for a step. What an actor waits for is counted by its worker alone, so nothing
+// is locked between firings: a worker tells another by a message that a register holds data, or has a free
+// slot. The tokens bound how many messages can be under way.
 //
 // Communication streams share the worker of the chains, unless chains can run while one is under way: then
 // they have a worker of their own.
@@ -27,6 +27,7 @@ namespace tw::runtime {
 struct EngineOptions {
   int steps_in_flight = 4;
   int workers = 0;
+  bool caller_works = false;
   const std::atomic<Observer*>* observer = nullptr;
 };
 
@@ -39,7 +40,7 @@ class Engine {
 
   int thread_count() const { return static_cast<int>(threads_.size()); }
   int64_t start(const Bindings& bindings, const BindingLayout& layout);
-  void wait(int64_t step) { steps.wait(step, caller_spins_); }
+  void wait(int64_t step);
 
   StepRing steps;
 
@@ -52,6 +53,8 @@ class Engine {
 
   void make_workers(int limit);
   void start_threads();
+  void work();
+  void work_until(int64_t number);
   int place_streams(int limit);
   bool overlaps() const;
   Step& place_for_next(std::unique_lock<std::mutex>& lock);
@@ -75,7 +78,8 @@ class Engine {
   int chain_workers_ = 0, spinning_ = 0;  // the first ones; `spinning_` counts that of communication too
   int process_ = 0;                       // that the threads live in
 
-  std::mutex caller_mutex_;  // for a worker that the caller runs
+  bool caller_works_ = false;  // is the first worker
+  std::mutex caller_mutex_;
   std::condition_variable resumed_;
   std::atomic<int64_t> started_{0};  // steps; this and what follows is written with steps.mutex held
   bool stopping_ = false;

@@ -68,8 +68,9 @@ Executable::Executable(plan::Plan plan, KernelSource& source, Options options)
     if (!alone && elsewhere())
       sequence_ = std::make_unique<Sequence>(plan_, chains_);
     else if (!alone)
-      engine_ = std::make_unique<Engine>(plan_, chains_,
-                                         EngineOptions{options.steps_in_flight, options.workers, &observer_});
+      engine_ = std::make_unique<Engine>(
+          plan_, chains_,
+          EngineOptions{options.steps_in_flight, options.workers, options.caller_works, &observer_});
   } catch (...) {
     chains_.clear();
     free_arenas();

@@ -18,6 +18,7 @@ class Sequence;
 struct Options {
   int steps_in_flight = 4;       // how many runs may have started and not be done
   int workers = 0;               // threads that run chains; 0: as many as streams and usable cores allow
+  bool caller_works = false;     // whoever waits for a run is the first of them: it moves only meanwhile
   Observer* observer = nullptr;  // sees every launch and firing; must outlive the executable
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/worker.h"
 
+#include <algorithm>
+
 #include "runtime/engine.h"
 
 namespace tw::runtime {
@@ -25,6 +27,7 @@ bool Worker::run_until_idle() {
 
 void Worker::add(ActorState* actor) {
   actors_.push_back(actor);
+  only_inputs_ &= actor->plan->kind == plan::ActorKind::kHostInput;
   if (actor->plan->kind == plan::ActorKind::kComm) mailbox.ring_progress();
 }
 
@@ -46,12 +49,13 @@ bool Worker::handle(uint32_t message) {
 }
 
 void Worker::begin_step() {
-  step_told_.store(false);
+  auto holds = [](const ActorState* actor) { return actor->held != nullptr; };
+  if (!only_inputs_ || std::ranges::any_of(actors_, holds)) step_told_.store(false);
   steps_ = engine_.started_.load();
   awake_ = true;
   for (ActorState* actor : actors_) {
     if (actor->held && actor->firing / actor->plan->rate < steps_)
-      failed(*actor, std::exchange(actor->held, nullptr));
+      failed(*actor, actor->held);
     else
       consider(*actor);
   }
@@ -126,13 +130,16 @@ void Worker::fire(ActorState& actor) {
       actor.chain->fire(actor.firing);
     }
   } catch (...) {
-    if (ahead && step >= steps_)
-      actor.held = std::current_exception();
-    else
-      failed(actor, std::current_exception());
-    return;
+    return ahead ? hold(actor, std::current_exception()) : failed(actor, std::current_exception());
   }
   end(actor);
+}
+
+// What a host input throws is an error of the step that wants it, which may not have been started.
+void Worker::hold(ActorState& actor, std::exception_ptr error) {
+  actor.held = std::move(error);
+  step_told_.store(false);
+  if (engine_.started_.load() > actor.firing / actor.plan->rate) tell_step();
 }
 
 void Worker::end(ActorState& actor) {

@@ -37,7 +37,7 @@ class Worker {
 
   void add(ActorState* actor);
   // Any thread: another step was started. However many of these the worker has not seen, they are one
-  // message.
+  // message, and host inputs, which run ahead, want only the first, until they hold an error.
   void tell_step() {
     if (!step_told_.exchange(true)) mailbox.push(kStepMessage);
   }
@@ -60,6 +60,7 @@ class Worker {
   void consider(ActorState& actor);
   bool can_fire(const ActorState& actor) const;
   void fire(ActorState& actor);
+  void hold(ActorState& actor, std::exception_ptr error);
   bool end_posted();
   void rest();
   void end(ActorState& actor);
@@ -77,7 +78,8 @@ class Worker {
   std::vector<ActorState*> posted_;  // communications that have begun and not ended
   int64_t steps_ = 0;                // that were started
   std::atomic<bool> step_told_{false};
-  bool awake_ = false;  // one was started since the beginning or the last failure: host inputs run ahead
+  bool only_inputs_ = true;  // of the host
+  bool awake_ = false;       // one was started since the beginning or the last failure: host inputs run ahead
 };
 
 }  // namespace tw::runtime

@@ -11,7 +11,7 @@ plan::Plan reading_plan(int slots) {
   plan.name = "reader";
   plan.devices = {"cpu"};
   plan.strings = {""};
-  plan.streams = {{plan::StreamKind::kHostInput, 0}, {plan::StreamKind::kHostOutput, 0}};
+  plan.streams = {{plan::StreamKind::kHostInput, 0}, {plan::StreamKind::kCompute, 0}};
   plan::Register batches;
   batches.name = "batches";
   batches.slots = slots;
@@ -24,7 +24,6 @@ plan::Plan reading_plan(int slots) {
   }
   plan.actors[0].kind = plan::ActorKind::kHostInput;
   plan.actors[0].writes = {0};
-  plan.actors[1].kind = plan::ActorKind::kHostCall;
   plan.actors[1].stream = 1;
   plan.actors[1].reads = {0};
   return plan;
@@ -61,10 +60,11 @@ class Reader::Source final : public runtime::KernelSource {
   Reader& reader_;
 };
 
-Reader::Reader(std::function<Batch()> next, int ahead) : next_(std::move(next)), starts_early_(ahead > 1) {
+Reader::Reader(std::function<Batch()> next, int ahead) : next_(std::move(next)) {
   TW_CHECK(ahead > 0, kValue, "prefetch: a positive number of batches to read ahead is wanted, got ", ahead);
   Source source(*this);
-  executable_ = std::make_unique<runtime::Executable>(reading_plan(starts_early_ ? ahead - 1 : 1), source);
+  executable_ = std::make_unique<runtime::Executable>(
+      reading_plan(ahead), source, runtime::Options{.steps_in_flight = 1, .caller_works = true});
 }
 
 Reader::~Reader() { stop(); }
@@ -72,7 +72,6 @@ Reader::~Reader() { stop(); }
 void Reader::stop() {
   std::lock_guard taking(taking_);
   executable_.reset();
-  run_.reset();
   ready_.clear();
   taken_ = nullptr;
 }
@@ -97,12 +96,8 @@ void Reader::forget(int64_t count) {
 Reader::Batch Reader::take() {
   std::lock_guard taking(taking_);
   TW_CHECK(executable_, kRuntime, "prefetch: it has been closed");
-  runtime::Run run = run_ ? *run_ : executable_->start({});
-  run_.reset();
-  run.wait();
-  Batch batch = std::move(taken_);
-  if (starts_early_) run_ = executable_->start({});
-  return batch;
+  executable_->run({});
+  return std::move(taken_);
 }
 
 }  // namespace tw::session

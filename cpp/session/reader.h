@@ -1,16 +1,14 @@
 // Reads batches ahead, so that reading hides behind what the caller does with those before.
 //
-// A plan of two actors on threads of their own. A host input reads and is never asked: it fires as long as
-// the register behind it has a free slot, so the number of slots is how many batches may lie ready. A host
-// call hands one over in each step. The step of the next batch is started when one is taken, so that the
-// caller does not wait for threads to wake.
+// A plan of two actors. A host input reads, on a thread of its own, and is never asked: it fires as long as
+// the register behind it has a free slot, so the number of slots is how many batches may lie ready. A chain,
+// run by whoever takes a batch, hands one over in each step: where one lies ready, no thread has to wake.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "runtime/executable.h"
 
@@ -40,13 +38,11 @@ class Reader {
   void forget(int64_t count);
 
   std::function<Batch()> next_;
-  const bool starts_early_;  // the batch that is handed over is one of those that lie ready
-  std::mutex taking_;        // one at a time
+  std::mutex taking_;  // one at a time
   std::mutex mutex_;
   std::deque<Batch> ready_;
   Batch taken_;
   std::unique_ptr<runtime::Executable> executable_;
-  std::optional<runtime::Run> run_;  // that hands over the next batch
 };
 
 }  // namespace tw::session

@@ -1,6 +1,8 @@
 // Iterators read ahead, as thalweg.jit.prefetch drives them.
 #include "session/reader.h"
 
+#include <unistd.h>
+
 #include "eager/modes.h"
 #include "native.h"
 
@@ -16,13 +18,40 @@ void drop(void* object) {
   Py_DECREF(static_cast<PyObject*>(object));
 }
 
+// What the interpreter knows of the reader's thread, kept from batch to batch.
+class ThreadState {
+ public:
+  class Attached {
+   public:
+    explicit Attached(ThreadState& self) {
+      if (!self.state_) self.state_ = PyThreadState_New(self.interpreter_);
+      PyEval_RestoreThread(self.state_);
+    }
+    ~Attached() { PyEval_SaveThread(); }
+    Attached(const Attached&) = delete;
+  };
+
+  // By who has the interpreter's lock, when the thread has ended. In a forked child there is none any more.
+  void clear() {
+    PyThreadState* state = std::exchange(state_, nullptr);
+    if (!state || getpid() != process_) return;
+    PyThreadState_Clear(state);
+    PyThreadState_Delete(state);
+  }
+
+ private:
+  PyInterpreterState* const interpreter_ = PyInterpreterState_Get();
+  const int process_ = getpid();
+  PyThreadState* state_ = nullptr;
+};
+
 class PythonReader {
  public:
   PythonReader(pb::object iterator, int ahead) : iterator_(std::move(iterator)) {
     eager::Modes modes = eager::modes();  // the iterator's tensors are made as the caller would make them
     modes.tracer = nullptr;
-    auto next = [object = iterator_.ptr(), modes]() -> session::Reader::Batch {
-      pb::gil_scoped_acquire lock;
+    auto next = [this, object = iterator_.ptr(), modes]() -> session::Reader::Batch {
+      ThreadState::Attached lock(thread_);
       eager::modes() = modes;
       PyObject* batch = PyIter_Next(object);
       if (batch) return {batch, drop};
@@ -47,11 +76,13 @@ class PythonReader {
       pb::gil_scoped_release unlocked;
       reader_->stop();
     }
+    thread_.clear();
     iterator_ = pb::none();
   }
 
  private:
-  pb::object iterator_;  // outlives the reader's threads
+  pb::object iterator_;  // outlives the reader's thread
+  ThreadState thread_;
   std::unique_ptr<session::Reader> reader_;
 };
 

@@ -198,61 +198,70 @@ struct HostSource final : runtime::KernelSource {
 };
 
 TEST(a_host_input_reads_ahead_and_a_host_call_sees_every_step) {
-  HostSource source;
-  Executable executable(host_plan(), source, {.steps_in_flight = 2});
-  CHECK_EQ(executable.thread_count(), 3);
-  RunMemory memory(executable.plan());
-  CHECK_EQ(source.load.next, 0);  // nothing is read before the first step
-  for (int i = 0; i < 20; i++) {
-    executable.run(memory.bindings());
-    CHECK_EQ(memory.output(0)[0], 2 * i);
+  for (bool caller_works : {false, true}) {
+    HostSource source;
+    Executable executable(host_plan(), source, {.steps_in_flight = 2, .caller_works = caller_works});
+    CHECK_EQ(executable.thread_count(), caller_works ? 2 : 3);
+    RunMemory memory(executable.plan());
+    CHECK_EQ(source.load.next, 0);  // nothing is read before the first step
+    for (int i = 0; i < 20; i++) {
+      executable.run(memory.bindings());
+      CHECK_EQ(memory.output(0)[0], 2 * i);
+    }
+    for (int tries = 0; tries < 2000; tries++) {
+      std::lock_guard lock(source.load.mutex);
+      if (source.load.next == 23) break;  // three slots ahead
+      sched_yield();
+    }
+    for (;;) {
+      std::lock_guard lock(source.load.mutex);
+      if (source.load.next == 23) break;
+    }
+    CHECK_EQ(HostSource::shown.size(), 20u);
+    for (int i = 0; i < 20; i++) CHECK_EQ(HostSource::shown[i], 2 * i);
   }
-  for (int tries = 0; tries < 2000; tries++) {
-    std::lock_guard lock(source.load.mutex);
-    if (source.load.next == 23) break;  // three slots ahead
-    sched_yield();
-  }
-  for (;;) {
-    std::lock_guard lock(source.load.mutex);
-    if (source.load.next == 23) break;
-  }
-  CHECK_EQ(HostSource::shown.size(), 20u);
-  for (int i = 0; i < 20; i++) CHECK_EQ(HostSource::shown[i], 2 * i);
 }
 
 TEST(the_end_of_data_fails_the_step_that_lacks_them) {
-  HostSource source;
-  source.load.end = 5;
-  Executable executable(host_plan(), source, {.steps_in_flight = 2});
-  RunMemory memory(executable.plan());
-  for (int i = 0; i < 5; i++) executable.run(memory.bindings());
-  for (int tries = 0; tries < 2; tries++)
-    CHECK_THROWS(std::out_of_range, executable.run(memory.bindings()), "no more data");
-  source.load.end = 6;
-  executable.run(memory.bindings());
-  CHECK_EQ(memory.output(0)[0], 10);
+  for (bool caller_works : {false, true}) {
+    HostSource source;
+    source.load.end = 5;
+    Executable executable(host_plan(), source, {.steps_in_flight = 2, .caller_works = caller_works});
+    RunMemory memory(executable.plan());
+    for (int i = 0; i < 5; i++) executable.run(memory.bindings());
+    for (int tries = 0; tries < 2; tries++)
+      CHECK_THROWS(std::out_of_range, executable.run(memory.bindings()), "no more data");
+    source.load.end = 6;
+    executable.run(memory.bindings());
+    CHECK_EQ(memory.output(0)[0], 10);
+  }
 }
 
 TEST(a_callback_that_raises_stops_the_step_and_unread_batches_come_again) {
-  HostSource source;
-  HostSource::fail_at = 4;
-  Executable executable(host_plan(), source, {.steps_in_flight = 1});
-  RunMemory memory(executable.plan());
-  for (int i = 0; i < 3; i++) executable.run(memory.bindings());
-  CHECK_THROWS(std::logic_error, executable.run(memory.bindings()), "the callback raised");
-  executable.run(memory.bindings());
-  CHECK_EQ(memory.output(0)[0], 8);  // the fifth batch; the fourth was the failed step's
-  CHECK_EQ(HostSource::shown.size(), 5u);
+  for (bool caller_works : {false, true}) {
+    HostSource source;
+    HostSource::fail_at = 4;
+    Executable executable(host_plan(), source, {.steps_in_flight = 1, .caller_works = caller_works});
+    RunMemory memory(executable.plan());
+    for (int i = 0; i < 3; i++) executable.run(memory.bindings());
+    CHECK_THROWS(std::logic_error, executable.run(memory.bindings()), "the callback raised");
+    executable.run(memory.bindings());
+    CHECK_EQ(memory.output(0)[0], 8);  // the fifth batch; the fourth was the failed step's
+    CHECK_EQ(HostSource::shown.size(), 5u);
+  }
 }
 
 TEST(destruction_cancels_an_input_that_waits_for_ever) {
-  HostSource source;
-  source.load.block = true;
-  auto executable = std::make_unique<Executable>(host_plan(), source);
-  RunMemory memory(executable->plan());
-  executable->start(memory.bindings());
-  executable.reset();
-  CHECK(source.load.cancelled);
+  for (bool caller_works : {false, true}) {
+    HostSource source;
+    source.load.block = true;
+    auto executable =
+        std::make_unique<Executable>(host_plan(), source, Options{.caller_works = caller_works});
+    RunMemory memory(executable->plan());
+    executable->start(memory.bindings());
+    executable.reset();
+    CHECK(source.load.cancelled);
+  }
 }
 
 TEST(a_failure_anywhere_stops_the_step_and_the_next_run_works) {
@@ -294,39 +303,43 @@ TEST(a_failure_anywhere_stops_the_step_and_the_next_run_works) {
 }
 
 TEST(a_failure_ends_all_steps_in_flight_and_is_thrown_once_to_whoever_comes) {
-  TestSource source;
-  source.kernels["hook"] = fail_kernel;
-  Executable executable(pipeline_plan(2), source, {.steps_in_flight = 3});
-  std::vector<RunMemory> memory;
-  for (int i = 0; i < 8; i++) memory.emplace_back(executable.plan());
-  int thrown = 0;
-  for (auto& m : memory) {
-    try {
-      executable.start(m.bindings());
-    } catch (const Error& error) {
-      CHECK(std::string_view(error.what()).find("fail: wanted") == 0);
-      thrown++;
+  for (bool caller_works : {false, true}) {
+    TestSource source;
+    source.kernels["hook"] = fail_kernel;
+    Executable executable(pipeline_plan(2), source, {.steps_in_flight = 3, .caller_works = caller_works});
+    std::vector<RunMemory> memory;
+    for (int i = 0; i < 8; i++) memory.emplace_back(executable.plan());
+    int thrown = 0;
+    for (auto& m : memory) {
+      try {
+        executable.start(m.bindings());
+      } catch (const Error& error) {
+        CHECK(std::string_view(error.what()).find("fail: wanted") == 0);
+        thrown++;
+      }
     }
+    CHECK_GE(thrown, 1);
+    CHECK_LE(thrown, 7);
   }
-  CHECK_GE(thrown, 1);
-  CHECK_LE(thrown, 7);
 }
 
 TEST(ten_thousand_steps_leave_no_memory_behind) {
-  TestSource source;
-  auto before = device::cpu_backend().memory_stats(0);
-  {
-    Executable executable(pipeline_plan(2), source, {.steps_in_flight = 2});
-    CHECK_GE(device::cpu_backend().memory_stats(0).allocated_bytes, before.allocated_bytes + 1024);
-    RunMemory memory[2] = {RunMemory(executable.plan()), RunMemory(executable.plan())};
-    auto during = device::cpu_backend().memory_stats(0);
-    for (int i = 0; i < 10000; i++) executable.start(memory[i % 2].bindings());
-    executable.run(memory[0].bindings());
-    auto after = device::cpu_backend().memory_stats(0);
-    CHECK_EQ(after.allocation_count, during.allocation_count);
-    CHECK_EQ(after.allocated_bytes, during.allocated_bytes);
+  for (bool caller_works : {false, true}) {
+    TestSource source;
+    auto before = device::cpu_backend().memory_stats(0);
+    {
+      Executable executable(pipeline_plan(2), source, {.steps_in_flight = 2, .caller_works = caller_works});
+      CHECK_GE(device::cpu_backend().memory_stats(0).allocated_bytes, before.allocated_bytes + 1024);
+      RunMemory memory[2] = {RunMemory(executable.plan()), RunMemory(executable.plan())};
+      auto during = device::cpu_backend().memory_stats(0);
+      for (int i = 0; i < 10000; i++) executable.start(memory[i % 2].bindings());
+      executable.run(memory[0].bindings());
+      auto after = device::cpu_backend().memory_stats(0);
+      CHECK_EQ(after.allocation_count, during.allocation_count);
+      CHECK_EQ(after.allocated_bytes, during.allocated_bytes);
+    }
+    CHECK_EQ(device::cpu_backend().memory_stats(0).allocated_bytes, before.allocated_bytes);
   }
-  CHECK_EQ(device::cpu_backend().memory_stats(0).allocated_bytes, before.allocated_bytes);
 }
 
 }  // namespace
