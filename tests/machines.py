@@ -3,12 +3,12 @@ its network, between which real TCP runs over a pair of virtual cards."""
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 from launching import Outcome, launch_command, program_environment
+from thalweg.distributed.launch import free_port
 
 
 def why_no_namespaces() -> str:
@@ -74,9 +74,7 @@ class Namespaces:
 
 def start(network: OneAddress | Namespaces, script: Path, processes: list[int]) -> list[subprocess.Popen]:
     """A launcher on each machine, with so many processes there."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     started = []
     for node in range(len(processes)):
         command = launch_command(

@@ -1,11 +1,11 @@
 """Who starts processes, and what happens when some do not come."""
 
-import socket
 import subprocess
 import sys
 
 import pytest
 from launching import program_environment
+from thalweg.distributed.launch import free_port
 
 PROGRAM = """
 import thalweg as tw, thalweg.distributed as dist
@@ -22,12 +22,6 @@ STARTERS = {
     "mpiexec": lambda rank: {"PMI_RANK": rank, "PMI_SIZE": 2},
     "Slurm": lambda rank: {"SLURM_STEP_ID": 0, "SLURM_PROCID": rank, "SLURM_NTASKS": 2},
 }
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def start(program: str, **variables: object) -> subprocess.Popen:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import ctypes
 import os
+import random
 import selectors
 import signal
 import socket
@@ -77,7 +79,7 @@ def launch(options: argparse.Namespace) -> int:
             f"{_text(options.nproc)}"
         )
     if options.master_port is None:
-        options.master_port = _free_port() if options.nnodes == 1 else 29500
+        options.master_port = free_port() if options.nnodes == 1 else 29500
     launcher = _Launcher()
     try:
         launcher.start(options, counts)
@@ -305,10 +307,13 @@ def _at_first(parent: int, cores: list[int] | None) -> Callable[[], None]:
     return before
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+def free_port() -> int:
+    """A port of this machine that nobody uses: one below those that Linux gives to connections, which come and go."""
+    for port in random.SystemRandom().sample(range(20_000, 32_768), 100):
+        with contextlib.suppress(OSError), socket.socket() as listener:
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("thalweg run: none of 100 ports from 20000 to 32767 is free")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@
 
 #include "comm/process_group.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -20,13 +18,14 @@
 
 namespace tw::comm {
 
-// A port that nobody uses; tests of other processes look for theirs at the same time.
+// A port that nobody uses, below those that Linux gives to connections. Tests of other processes look for
+// theirs at the same time.
 inline int free_port() {
-  Descriptor socket = listen_tcp(0);
-  sockaddr_in address{};
-  socklen_t size = sizeof(address);
-  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
+  std::random_device random;
+  for (;;) {
+    int port = std::uniform_int_distribution(20'000, 32'767)(random);
+    if (listen_tcp(port)) return port;
+  }
 }
 
 // A test whose machines talk over TCP, and once more over UCX; its body finds `transport`.
