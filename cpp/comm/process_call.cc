@@ -43,6 +43,7 @@ ProcessCall::ProcessCall(const Call& call, const Circle& circle, const CallHeade
     peers_[place].header.wanted_pieces = sum.pieces;
   }
   peers_[circle.self].received = peers_[circle.self].sent = sizeof(CallHeader);
+  peers_[circle.self].flushed = true;
   peers_[circle.self].theirs = header;
 }
 
@@ -62,9 +63,8 @@ bool ProcessCall::advance(const Links& links) {
     }
     any |= moved;
   }
-  flushed_ = true;
-  for (const auto& link : links)
-    if (link) flushed_ &= link->calls().flush();
+  for (int place = 0; place < circle_.size(); place++)
+    if (links[place]) peers_[place].flushed = links[place]->calls().flush();
   return any;
 }
 
@@ -95,9 +95,9 @@ bool ProcessCall::pull_header(int place, Stream& stream) {
 }
 
 bool ProcessCall::complete() const {
-  if (mismatch_since_ != 0 || !flushed_ || !transfer_.complete()) return false;
+  if (mismatch_since_ != 0 || !transfer_.complete()) return false;
   for (const PeerState& peer : peers_)
-    if (peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader)) return false;
+    if (peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader) || !peer.flushed) return false;
   return true;
 }
 
@@ -137,8 +137,8 @@ std::string ProcessCall::mismatch_text(const std::string& group) const {
 
 bool ProcessCall::waits_for(int place) const {
   const PeerState& peer = peers_[place];
-  return peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader) || !transfer_.pushed(place) ||
-         !transfer_.pulled(place);
+  return peer.sent < sizeof(CallHeader) || peer.received < sizeof(CallHeader) || !peer.flushed ||
+         !transfer_.pushed(place) || !transfer_.pulled(place);
 }
 
 }  // namespace tw::comm

@@ -30,7 +30,8 @@ class ProcessCall {
   bool mismatch() const;
   std::string mismatch_text(const std::string& group) const;
   std::string text() const { return header_.text(); }
-  // Whether the call still needs the process at a place, and whether that has come to it.
+  // Whether the call still needs the process at a place, if only to take what was written; whether that has
+  // come to it.
   bool waits_for(int place) const;
   bool has_come(int place) const { return peers_[place].received == sizeof(CallHeader); }
 
@@ -40,6 +41,7 @@ class ProcessCall {
   struct PeerState {
     CallHeader header;  // first ours to it, then none
     size_t sent = 0, received = 0;
+    bool flushed = false;  // all that was written so far
     CallHeader theirs;
   };
   bool push_header(int place, Stream& stream);
@@ -50,7 +52,6 @@ class ProcessCall {
   CallHeader header_;
   std::vector<PeerState> peers_;
   int64_t mismatch_since_ = 0;
-  bool flushed_ = false;  // all that was written so far
 };
 
 }  // namespace tw::comm

@@ -5,8 +5,6 @@
 
 #include "base/memory_order.h"
 #include "base/philox.h"
-#include "comm/world.h"
-#include "device/accelerator.h"
 #include "eager/global.h"
 #include "eager/modes.h"
 #include "ir/layouts.h"
@@ -24,25 +22,6 @@ ir::Node& append_number(ir::Graph& graph, const Scalar& value, DType dtype) {
   ir::write_attr(params[1].field, attrs.get(), value, "full", "fill_value");
   ir::write_attr(params[2].field, attrs.get(), dtype, "full", "dtype");
   return graph.append(full, {}, {}, attrs.get());
-}
-
-bool on_cpu(device::Device device) { return device.type == device::DeviceType::kCpu; }
-
-// Such an op may run anywhere: on numbers, on nothing, on memory of NumPy and the like, and on what is made
-// of these or filled by the host, `made`.
-template <class Made>
-bool floats(device::Device device, std::span<const ir::Value> inputs, const Made& made) {
-  return on_cpu(device) && std::ranges::all_of(inputs, [&](const ir::Value& input) {
-           if (!input || input->rank() == 0) return true;
-           const Storage& storage = *tensor_of(input).storage;
-           return storage.foreign() || made.contains(&storage);
-         });
-}
-
-// An op on global tensors, or one that makes a global one of local ones or takes it apart.
-bool is_on_placements(const ir::OpDef& def, std::span<const ir::Value> inputs) {
-  return ir::is_boxing(def) || ir::is_join_parts(def) ||
-         std::ranges::any_of(inputs, [](const ir::Value& input) { return input && tensor_of(input).global; });
 }
 
 // A 0-dim value for tensors on any placements: brought to each once.
@@ -76,13 +55,14 @@ class OnPlacements {
 
 Tracer::Tracer(std::unique_ptr<OriginSource> origins)
     : graph_(std::make_unique<ir::Graph>()),
+      device_(*graph_, [this] { return here(); }),
       at_(graph_.get()),
       globals_(make_ref<TracedGlobals>()),
       origins_(std::move(origins)) {}
 Tracer::~Tracer() { restore_grads(); }
 
 Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
-  if (!on_cpu(like.device())) settle(like.device(), name.c_str());
+  device_.settle_unless_cpu(like.device(), name.c_str());
   Tensor tensor = make_ref<TensorImpl>();
   tensor->dtype = like.dtype;
   tensor->storage = make_ref<Storage>(like.device(), like.storage->size_bytes(), Storage::Symbolic());
@@ -106,7 +86,7 @@ Tensor Tracer::add_input(const std::string& name, const TensorImpl& like) {
 }
 
 void Tracer::make_global(TensorImpl& tensor, const sbp::LayoutRef& layout, bool decided) {
-  settle(*layout->placement);
+  device_.settle(*layout->placement);
   tensor.global = std::make_unique<GlobalPart>(GlobalPart{layout, {}, false, decided, {}});
   tensor.global->traced.enter(globals_, &tensor);
   if (decided) ir::graph_value(value_of(tensor)).layout = layout;
@@ -139,41 +119,13 @@ std::string Tracer::here() {
   return graph_->place.origin ? cat(" (at ", graph_->strings[graph_->place.origin], ")") : "";
 }
 
-// All devices of the CPU are one here.
-void Tracer::settle(device::Device device, const char* what) {
-  bool same = device_ &&
-              (*device_ == device || (on_cpu(*device_) && on_cpu(device)) || (several_ && !on_cpu(device)));
-  if (same) return;
-  TW_CHECK(!device_, kValue, what, here(), ": it is on ", device, ", and ", settled_by_, " on ", *device_,
-           several_
-               ? "; a traced function of global tensors computes where they lie: bring others there with "
-                 ".to() or to_global()"
-               : "; a traced function computes on one device: move tensors there with .to()");
-  device_ = device;
-  settled_by_ = what + here();
-  graph_->device = on_cpu(device) ? "cpu" : device::name_of(device);
-}
-
-void Tracer::settle(const sbp::Placement& placement) {
-  const device::DeviceType type = device_type_of(placement);
-  if (on_cpu({type, 0})) return settle(device::Device{}, "a global tensor");
-  const comm::World& world = comm::world();
-  const device::Device first = world.device_of(world.first_rank(), type);
-  // A local tensor may have been first, on any GPU.
-  if (device_ && !on_cpu(*device_) && !several_) device_.reset();
-  several_ = true;
-  settle(first, "a global tensor");
-}
-
 Tensor Tracer::moved(TensorImpl& tensor, device::Device device) {
-  if (!on_cpu(device)) settle(device, "to");
+  device_.settle_unless_cpu(device, "to");
   Tensor result = empty(tensor.sizes, tensor.dtype, device);
   if (is_dense(tensor.sizes, tensor.strides)) result->set_geometry({tensor.sizes, tensor.strides, 0});
   bind_output(*result, value_of(tensor));
   return result;
 }
-
-void Tracer::filled_by_host(const Ref<Storage>& storage) { host_filled_[storage.get()] = storage; }
 
 PhiloxKey Tracer::next_draw(Generator& generator) {
   auto known = std::find_if(generators_.begin(), generators_.end(),
@@ -242,10 +194,10 @@ TensorImpl& owner_of(TensorImpl& tensor) {
 SymbolicMemory& Tracer::capture(TensorImpl& given) {
   TensorImpl& tensor = owner_of(given);
   if (tensor.global)
-    settle(*layout_of(tensor)->placement);
-  else if (!on_cpu(tensor.device()))
-    settle(tensor.device(), "a tensor of the outside");
-  bool constant = host_filled_.count(tensor.storage.get());
+    device_.settle(*layout_of(tensor)->placement);
+  else
+    device_.settle_unless_cpu(tensor.device(), "a tensor of the outside");
+  bool constant = device_.is_filled_by_host(*tensor.storage);
   auto memory = std::make_unique<SymbolicMemory>(&at_);
   int64_t count = static_cast<int64_t>(tensor.storage->size_bytes()) / size_of(tensor.dtype);
   ir::Geometry geometry = tensor.geometry();
@@ -329,14 +281,7 @@ void Tracer::launch(const ir::OpDef& def, std::span<const ir::Value> inputs, std
   TW_CHECK(!def.dynamic_sizes, kRuntime, def.name(),
            ": the size of its result depends on data, which a traced function cannot know");
   find_line();
-  if (is_on_placements(def, inputs)) {
-    // Its results, which become global, say where.
-  } else if (!floats(modes().device, inputs, host_filled_)) {
-    settle(modes().device, def.name());
-  } else if (device::find_accelerator()) {
-    for (const Tensor& output : outputs)
-      if (output->storage->symbolic()) host_filled_.try_emplace(output->storage.get());
-  }
+  device_.settle_op(def, inputs, outputs, modes().device);
   SmallVector<ir::Value, 6> values;
   for (size_t i = 0; i < inputs.size(); i++) {
     const ir::Value& input = inputs[i];

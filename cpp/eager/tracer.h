@@ -16,6 +16,7 @@
 #include "eager/node.h"
 #include "eager/symbolic_memory.h"
 #include "eager/tensor.h"
+#include "eager/traced_device.h"
 
 namespace tw::eager {
 
@@ -89,9 +90,8 @@ class Tracer {
               const void* attrs, std::span<Tensor> outputs);
   void view(const ir::OpDef& def, const TensorImpl& input, const void* attrs, const TensorImpl& result);
   Ref<Storage> make_storage(device::Device device, size_t size_bytes);
-  void filled_by_host(const Ref<Storage>& storage);
-  // The same value, in memory of another device. What lies on the CPU at the ends of the program, its leaves
-  // and its results, is brought by a run; between them all is computed on one device.
+  void filled_by_host(const Ref<Storage>& storage) { device_.filled_by_host(storage); }
+  // The same value, in memory of another device.
   Tensor moved(TensorImpl& tensor, device::Device device);
   // The user's line as errors have it: " (at train.py:12)"; empty where it is not known.
   std::string here();
@@ -208,11 +208,6 @@ class Tracer {
   ir::Value whole_of(const Storage& storage);
 
  private:
-  // `what`, an op or a tensor, decides that the program computes on `device`. Throws kValue where another one
-  // has decided otherwise.
-  void settle(device::Device device, const char* what);
-  // The same of a global tensor: on the devices of this process that its placement may have.
-  void settle(const sbp::Placement& placement);
   struct Region {
     uint64_t id, start, differentiates;
     std::unique_ptr<ir::Graph> graph;
@@ -231,7 +226,6 @@ class Tracer {
     bool fixed;
     int variable = -1;
   };
-  device::Device region_device() const;
   void bind_written_inputs();
   void bind_variables();
   bool written(const Storage* storage) const;
@@ -260,9 +254,7 @@ class Tracer {
   };
 
   std::unique_ptr<ir::Graph> graph_;
-  std::optional<device::Device> device_;
-  bool several_ = false;    // it is the first of those of this process, on which parts lie
-  std::string settled_by_;  // which op or tensor, and where
+  TracedDevice device_;
   ir::Graph* at_;
   std::vector<Region> scopes_;  // that have begun and not ended, the outermost first
   uint64_t region_count_ = 0;
@@ -277,7 +269,6 @@ class Tracer {
   std::vector<Ref<Generator>> generators_;
   std::unordered_map<const ir::Graph*, std::vector<int>> drawn_from_;
   std::unordered_map<const Storage*, ir::Value> marked_;
-  std::unordered_map<const Storage*, Ref<Storage>> host_filled_;
   std::vector<Tensor> variables_, constants_;
   std::map<std::pair<DType, std::pair<uint64_t, bool>>, ir::Value> literals_;
   std::vector<GradChange> grads_;

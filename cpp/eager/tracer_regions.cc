@@ -55,12 +55,8 @@ void Tracer::note_write(TensorImpl& tensor) {
 }
 
 // What regions are given, and give, lies where the program computes.
-device::Device Tracer::region_device() const {
-  return device_ && device_->type != device::DeviceType::kCpu ? *device_ : modes().device;
-}
-
 Tensor Tracer::add_region_input(const std::string& name, DType dtype, const Dims& sizes) {
-  Tensor tensor = empty(sizes, dtype, region_device());
+  Tensor tensor = empty(sizes, dtype, device_.accelerator_or(modes().device));
   ir::GraphRef value = ir::make_graph_value(dtype, sizes);
   at_->inputs.push_back({name, value});
   bind_output(*tensor, value);
@@ -148,7 +144,7 @@ void Tracer::write_whole(const Ref<Storage>& storage, ir::Value value) {
 }
 
 Tensor Tracer::tensor_for(const ir::Value& value) {
-  Tensor tensor = empty(value->sizes, value->dtype, region_device());
+  Tensor tensor = empty(value->sizes, value->dtype, device_.accelerator_or(modes().device));
   bind_output(*tensor, value);
   return tensor;
 }

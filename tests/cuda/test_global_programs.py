@@ -329,19 +329,22 @@ def test_what_does_not_lie_there_is_an_error():
 
 SMALL = (
     "--steps 6 --batch 4 --context 8 --width 16 --layers 1 --heads 2 --dropout 0.1 --lr 0.02 --warmup 2 "
-    "--eval-every 3 --eval-batches 1 --sample 0 --device cuda"
+    "--eval-every 3 --eval-batches 1 --sample 12 --device cuda"
 ).split()
 
 
-def test_the_example_trains_on_any_devices_as_on_one(tmp_path):
+def test_the_example_trains_and_samples_on_any_devices_as_on_one(tmp_path, capsys):
     book = tmp_path / "book.txt"
     book.write_text("the quick brown fox jumps over the lazy dog, and " * 40)
 
-    def losses(name, *options):
+    def learnt(name, *options):
         arguments = [*SMALL, "--data", str(book), "--out", str(tmp_path / name), *options]
-        return example("train_gpt").main(arguments).losses
+        losses = example("train_gpt").main(arguments).losses
+        return losses, capsys.readouterr().out.rsplit("validation loss", 2)[1].split("\n", 1)[1]
 
-    one = losses("one")
-    assert one[5] < one[0]
+    one, sample = learnt("one")
+    assert one[5] < one[0] and len(sample.rstrip("\n")) >= 12
     for options in ("--graph", "--devices 4 --graph", "--mesh 2x2 --plan dp,tp --graph", "--devices 2"):
-        np.testing.assert_allclose(losses(options.replace(" ", ""), *options.split()), one, rtol=1e-4)
+        losses, text = learnt(options.replace(" ", ""), *options.split())
+        np.testing.assert_allclose(losses, one, rtol=1e-4)
+        assert text == sample

@@ -177,6 +177,19 @@ def test_random_numbers_are_those_of_one_device(name, ranks, how):
         assert found.cpu().double().tolist() == expected.double().tolist()
 
 
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("ranks, how", [*PLACES[:2], ([[0, 1], [2, 3]], (S(0), S(0)))], ids=str)
+def test_indices_drawn_of_weights_are_those_of_one_device(ranks, how, replacement):
+    weights = data(7, 40).abs() + 1
+    for given, samples in ((weights, 6), (weights[0], 3)):
+        layout = how if given.ndim == 2 else [B] * len(how)
+        tw.manual_seed(3)
+        expected = tw.multinomial(given, samples, replacement)
+        tw.manual_seed(3)
+        found = tw.multinomial(given.to_global(cuda(ranks), layout), samples, replacement)
+        assert found.is_cuda and found.tolist() == expected.tolist()
+
+
 def test_errors():
     where = cuda([0, 1])
     x = tw.ones(2, 2).to_global(where, S(0))

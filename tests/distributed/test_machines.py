@@ -164,6 +164,27 @@ def test_a_killed_rank_is_noticed_on_the_other_machine(network, tmp_path):
     assert len(first.out.splitlines()) == 2
 
 
+def test_a_rank_that_is_killed_before_it_has_read_what_was_sent_is_noticed(network, tmp_path):
+    # It has come to the broadcast, which needs nothing else of it but that it reads.
+    code = """
+    x = tw.ones(12_000)
+    pids = [None] * size
+    dist.all_gather_object(pids, os.getpid())
+    if rank == 1: began = dist.broadcast(x, 0, async_op=True)
+    dist.send(x[:1], 1 - rank) if rank else dist.recv(x[:1], 1)
+    if rank == 0: print("begun", *pids, flush=True)
+    if rank == 1: time.sleep(60)
+    beginning = time.monotonic()
+    try: dist.broadcast(x, 0), dist.barrier()
+    except tw.CommError as error: print(f"noticed {time.monotonic() - beginning:.1f} s later: {error}")
+    """
+    started, pids = begin(network, tmp_path, [1, 1], code)
+    time.sleep(0.5)  # by then the broadcast has been sent
+    os.kill(pids[1], signal.SIGKILL)
+    first, _ = machines.finish(started)
+    assert re.search(r"noticed [0-4]\.\d s later: .*: rank 1 of group \[0, 1\] has ended", first.out), first
+
+
 def test_a_stuck_rank_of_another_machine_is_named(nodes):
     code = """
     pair = dist.new_group(timeout=1.5)

@@ -213,6 +213,7 @@ template <class T>
 struct Lottery {
   const stored_t<T>* weights;
   int64_t row_step, step, count, samples;
+  int64_t first_row;  // of the part, in the whole
   PhiloxKey key;
   uint64_t row_blocks;  // of the stream, which each row has a stretch of
   MistakeNote wrong;
@@ -222,7 +223,8 @@ struct Lottery {
   }
   // Number i of a row's stretch, in [0, 1).
   TW_DEVICE double uniform(int64_t row, int64_t i) const {
-    Words words = random_words(key, static_cast<uint64_t>(row) * row_blocks + static_cast<uint64_t>(i / 2));
+    uint64_t stretch = static_cast<uint64_t>(first_row + row) * row_blocks;
+    Words words = random_words(key, stretch + static_cast<uint64_t>(i / 2));
     // Chosen, not indexed: an index would put them in memory.
     uint32_t two[] = {i % 2 ? words.at[2] : words.at[0], i % 2 ? words.at[3] : words.at[1]};
     return ops::uniform_at<double>(two, 0);
@@ -335,16 +337,20 @@ void bad_weights(const char*, int64_t, int64_t) { TW_FAIL(kRuntime, ops::kBadWei
 void multinomial_kernel(KernelContext& k) {
   const auto& a = k.attrs<ops::MultinomialAttrs>();
   const Operand& in = k.in(0);
-  TW_CHECK(a.part.empty(), kNotImplemented, k.op, ": parts of larger tensors are not drawn on CUDA");
   int64_t rows = in.rank() == 2 ? in.size(0) : 1;
   if (rows == 0) return;
   MistakeNote wrong = mistake_note(k.op, bad_weights);
   dispatch_float(in.dtype, k.op, [&]<class T>() {
-    draw_rows(k,
-              Lottery<T>{static_cast<const stored_t<T>*>(in.data), in.rank() == 2 ? in.stride(0) : 0,
-                         in.stride(-1), in.size(-1), a.num_samples, a.key,
-                         ops::multinomial_row_blocks(in.size(-1), a.num_samples), wrong},
-              rows, a.replacement);
+    Lottery<T> lottery{.weights = static_cast<const stored_t<T>*>(in.data),
+                       .row_step = in.rank() == 2 ? in.stride(0) : 0,
+                       .step = in.stride(-1),
+                       .count = in.size(-1),
+                       .samples = a.num_samples,
+                       .first_row = a.part.empty() ? 0 : ops::first_index(a.part, 0),
+                       .key = a.key,
+                       .row_blocks = ops::multinomial_row_blocks(in.size(-1), a.num_samples),
+                       .wrong = wrong};
+    draw_rows(k, lottery, rows, a.replacement);
   });
 }
 
